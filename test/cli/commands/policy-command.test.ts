@@ -186,17 +186,19 @@ it('exits with 4 while a drop is not explained, until an operator accepts it', a
   expect((await cli.run('reconcile')).code).toBe(0);
 });
 
-it('payouts adopt-ledger asks for a journal that another one names', async () => {
+it('payouts adopt-ledger asks for a journal that only the oldest file names', async () => {
   const OTHER = 'bbbbbbbbbbbb';
-  const none = { sends: 0, token: '' };
-  const request = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9' };
-  const lines: readonly JournalLine[] = [
-    { v: 2, journalId: 'aaaaaaaaaaaa' },
-    { ledgerId: 'former', epoch: 1, ...none },
-    { peers: [{ journalId: OTHER, host: 'host-b', dir: '/b' }] },
-    { payoutId: 'p-1', attempt: 1, token: 't-1', epoch: 1, sends: 1, after: none, at: 0, request },
-  ];
-  await cli.file(`${cli.platformId}.journal`, ...lines.map((line) => JSON.stringify(line)));
+  const writeSend = async (suffix: string, sends: number, ...peers: readonly JournalLine[]): Promise<void> => {
+    const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
+    const request = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9' };
+    const lines: readonly JournalLine[] = [
+      ...[{ v: 2, journalId: 'aaaaaaaaaaaa' }, { ledgerId: 'former', epoch: 1, ...after }, ...peers],
+      { payoutId: `p-${sends}`, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, at: 0, request },
+    ];
+    await cli.file(`${cli.platformId}.journal${suffix}`, ...lines.map((line) => JSON.stringify(line)));
+  };
+  await writeSend('.1', 1, { peers: [{ journalId: OTHER, host: 'host-b', dir: '/b' }] });
+  await writeSend('', 2);
   const command = ['adopt-ledger', '--journal', cli.dir, '--yes', '--reason', 'flushed', '--by', 'ann'];
   const refused = await cli.run(...command);
   expect(refused.code).toBe(4);
@@ -206,7 +208,7 @@ it('payouts adopt-ledger asks for a journal that another one names', async () =>
   expect(asking).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/p-1[^]*--yes: is required/) });
   expect(await cli.states('p-1')).toEqual([undefined]);
   expect(await cli.run(...command, '--give-up', OTHER)).toMatchObject({ code: 0 });
-  expect(await cli.states('p-1')).toEqual(['unknown']);
+  expect(await cli.states('p-1', 'p-2')).toEqual(['unknown', 'unknown']);
 });
 
 it('payouts adopt-ledger says that it is run in the wrong place where there is no journal', async () => {
