@@ -192,7 +192,9 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names', as
     const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
     const request = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9' };
     const lines: readonly JournalLine[] = [
-      ...[{ v: 2, journalId: 'aaaaaaaaaaaa' }, { ledgerId: 'former', epoch: 1, ...after }, ...peers],
+      { v: 2, journalId: 'aaaaaaaaaaaa' },
+      { ledgerId: 'former', epoch: 1, ...after },
+      ...peers,
       { payoutId: `p-${sends}`, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, at: 0, request },
     ];
     await cli.file(`${cli.platformId}.journal${suffix}`, ...lines.map((line) => JSON.stringify(line)));

@@ -1,12 +1,13 @@
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { type Clock, systemClock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
+import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../../../src/cli/doctor/check-services.js';
 import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { StoppedError } from '../../../src/base/errors.js';
@@ -58,12 +59,21 @@ it.each([
   expect(await checkRedisLatency(redis, steppingClock(stepMs))).toEqual(finding(status, detail));
 });
 
+it.each([
+  [60, 'warning'],
+  [600, 'problem'],
+])('reports a disk that takes %d ms for an entry of the journal as %s', async (stepMs, status) => {
+  expect(await checkJournalFolder(tmpdir(), steppingClock(stepMs))).toEqual(finding(status));
+});
+
 it('counts the replicas that acknowledge writes, and warns where Redis requires none', async () => {
   const servers = await startMasterWithReplica();
   const client = connectRedis(servers.master.url, 'commands');
   try {
     const acknowledged = finding('ok', '1 acknowledge every send before its request is written');
     expect(await checkRedisReplicas(client, undefined, false)).toEqual(acknowledged);
+    const missing = finding('problem', 'only 1 of 2 acknowledge writes, so nothing is sent');
+    expect(await checkRedisReplicas(client, 2, false)).toEqual(missing);
     expect(await checkRedisDurability(client, false)).toEqual(finding('warning', 'min-replicas-to-write is 0'));
   } finally {
     await closeRedis(client);

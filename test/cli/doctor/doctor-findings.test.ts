@@ -130,6 +130,27 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting', asy
 
 const key = (name: string): string => `${doctor.prefix}:${name}`;
 
+it('finds at once all that stands still: test/told has each alone', async () => {
+  const { client, platformId } = doctor;
+  await client.hset(key('sender'), { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
+  await client.zadd(key('state:queued'), 1, 'P-1');
+  await client.zadd(key('state:unknown'), 1, 'P-2');
+  await client.hset(key('ledger'), { pausedReason: 'gateway maintenance', pausedBy: 'anna' });
+  await client.zadd(key('outbox'), 1, 'refunding P-1', 2, 'queued');
+  await write(`${platformId}.journal`, '{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n');
+  const archive = { PAYOUT_ARCHIVE_DIR: await write('a-file', ''), PAYOUT_RETENTION_DAYS: '30' };
+  const { code, found } = await doctor.findings({ SEND_JOURNAL_DIR: doctor.dir, ...archive });
+  const expected = [
+    problemOf('journal and ledger', 'of-another-redis'),
+    problemOf('sender', 'and 1 payout queued'),
+    problemOf('pause', 'gateway maintenance (by anna)'),
+    warningOf('unknown payouts', '1 may or may not have been sent'),
+    warningOf('outbox', '2 members that', `redis-cli ZRANGE '${key('outbox')}' 0 -1`),
+    warningOf('archive folder', `/${platformId} cannot be written: ENOTDIR`),
+  ];
+  expect([code, found]).toEqual([1, expect.arrayContaining(expected)]);
+});
+
 it('finds a worker that refuses to send, instead of telling to start one', async () => {
   const now = Date.now();
   const report = { role: 'refused', reason: 'Payouts wait that it cannot know.', at: now, startedAt: now };
@@ -245,4 +266,10 @@ it('payouts doctor reads in the journal that what was signed before is not sent'
   await withJournal(() => undefined);
   const before = warningOf('signed journal', `signed before ${new Date().toISOString().slice(0, 10)}`);
   expect((await findWith([shop(), ann()])).found).toEqual([before]);
+});
+
+it('payouts doctor reads in the journal a pause that someone removed from Redis', async () => {
+  await withJournal(async (journal) => journal.notePaused({ at: Date.now(), reason: 'looks like a block' }));
+  const { found } = await findWith([shop(), ann()]);
+  expect(found).toContainEqual(problemOf('signed journal', '(looks like a block), although Redis shows no pause'));
 });
