@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.js';
 import { ENDPOINTS } from '../../src/gateway/endpoints.js';
 import { startSandbox, type SandboxOptions } from '../../src/sandbox/index.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
-import { call, post, sign, signForm, withdraw, withdrawFields, type Reply } from './support/running-sandbox.js';
+import { call, post, sign, signForm, withdraw, withdrawFields } from './support/running-sandbox.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
 const BLOCKED = { result: 0, message: 'account blocked' };
@@ -99,7 +99,7 @@ it('a strict gateway refuses a bad field, showing the value that was sent', asyn
 
 it('a strict gateway refuses fields in another order, missing or unknown, and what it does not know', async () => {
   const { merchant, clock } = await runSandbox();
-  const { payment_id = '', ...others } = withdrawFields(merchant);
+  const { payment_id, ...others } = withdrawFields(merchant);
   for (const [fields, message] of [
     [{ ...others, payment_id }, 'wrong field order: expected payment_id, platform_id, amount, address_to'],
     [others, 'payment_id is missing'],

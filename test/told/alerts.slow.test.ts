@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
-import { extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries, type Snapshot } from './alerts.js';
+import { extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries } from './alerts.js';
 
 /** Which alerts fire, and when, over series that are written by hand. */
 

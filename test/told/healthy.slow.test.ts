@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
 import { extrapolate, firesThroughout, judgeAlerts, judgeSilence, readSamples, shift } from './alerts.js';
-import type { InputSeries, Snapshot } from './alerts.js';
+import type { Snapshot } from './alerts.js';
 import { Rig, type RigOptions } from './rig.js';
 
 /** Where all is well nobody is told anything, and nothing ends because its worker died. */
