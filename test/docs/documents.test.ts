@@ -246,7 +246,7 @@ function wordsOf(command: string) {
 /** The same commands, which do nothing once their arguments are read. */
 function parseOnly(onParsed: () => void): CommandGroup[] {
   const silence = (command: Command) => {
-    command.action(onParsed);
+    if (command.commands.length === 0) command.action(onParsed);
     command.commands.forEach(silence);
   };
   return COMMAND_GROUPS.map((group) => ({
@@ -257,9 +257,7 @@ function parseOnly(onParsed: () => void): CommandGroup[] {
         const define = await entry.load();
         return (command, context) => {
           define(command, context);
-          const under = command.commands;
-          if (under.length === 0) command.action(onParsed);
-          else under.forEach(silence);
+          silence(command);
         };
       },
     })),

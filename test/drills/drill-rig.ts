@@ -11,6 +11,17 @@ const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
 const NOTHING = { tone: '', headline: '', title: '', markup: '', text: '' };
 
+/** In the browser. */
+const READ_PULSE = `
+  const pulse = document.querySelector('.pulse');
+  ({
+    tone: pulse?.className.replace('pulse ', '') ?? '',
+    headline: document.querySelector('.pulse h1')?.textContent ?? '',
+    title: document.title,
+    markup: pulse?.innerHTML ?? '',
+    text: pulse?.textContent ?? '',
+  })`;
+
 /** A healthy account with a dashboard that a browser has open. */
 export class DrillRig extends Rig {
   readonly #earlier: { arrivals: Arrival[]; payments: Payment[] } = { arrivals: [], payments: [] };
@@ -53,7 +64,7 @@ export class DrillRig extends Rig {
   }
 
   async read() {
-    return (await this.#page?.evaluate(readPulse)) ?? NOTHING;
+    return (await this.#page?.evaluate<typeof NOTHING>(READ_PULSE)) ?? NOTHING;
   }
 
   /** Waits until the page, which nobody reloads, shows it. @returns the seconds since then */
@@ -151,24 +162,4 @@ export class DrillRig extends Rig {
     await this.#page?.close();
     await super.close();
   }
-}
-
-/** In the browser. */
-function readPulse(): typeof NOTHING {
-  interface Element {
-    readonly className: string;
-    readonly textContent: string;
-    readonly innerHTML: string;
-  }
-  const { document } = globalThis as unknown as {
-    document: { readonly title: string; querySelector(selector: string): Element | null };
-  };
-  const pulse = document.querySelector('.pulse');
-  return {
-    tone: pulse?.className.replace('pulse ', '') ?? '',
-    headline: document.querySelector('.pulse h1')?.textContent ?? '',
-    title: document.title,
-    markup: pulse?.innerHTML ?? '',
-    text: pulse?.textContent ?? '',
-  };
 }

@@ -74,10 +74,12 @@ it('says of a payout that is held why, and that someone altered it', () => {
 
 it('names the runbook of the alert about the same', () => {
   for (const [type, alert] of [
-    ...[['paused', 'PayoutsPaused'] as const, ['objection', 'PayoutsObjection'] as const],
-    ...[['balance_dropped', 'PayoutsBalanceDropped'] as const, ['late_payment', 'PayoutsPaidLate'] as const],
-    ...[['unknown', 'PayoutsUnknown'] as const, ['failed', 'PayoutsFailed'] as const],
-  ]) {
+    ['objection', 'PayoutsObjection'],
+    ['balance_dropped', 'PayoutsBalanceDropped'],
+    ['late_payment', 'PayoutsPaidLate'],
+    ['unknown', 'PayoutsUnknown'],
+    ['failed', 'PayoutsFailed'],
+  ] as const) {
     const event = { eventId: '19-0', type: 'paused', at: AT } as const;
     const rule = alertRules.find((each) => each.alert === alert);
     expect(describeEvent(4242, event, type, undefined).runbook).toBe(rule?.annotations.runbook);
@@ -164,18 +166,6 @@ describe('a request', () => {
   it('is not delivered where nobody listens', async () => {
     const url = `http://127.0.0.1:${await findFreePort()}/hunter2`;
     expect(await post(url)).toEqual({ kind: 'failed', reason: 'no response: ECONNREFUSED' });
-  });
-
-  it('reads no more of a response than it needs', async () => {
-    receiver.respond = (_received, response) => {
-      response.writeHead(200);
-      const more = () => {
-        while (!response.destroyed && response.write(Buffer.alloc(16_384)));
-      };
-      response.on('drain', more);
-      more();
-    };
-    expect(await post()).toEqual({ kind: 'delivered' });
   });
 });
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import fastify from 'fastify';
 import { startLocalRedis } from 'payout-queue/local-redis';
 import { addDashboard } from './dashboard.js';
-import { PAID, payOne } from './pay-one.js';
+import { payOne } from './pay-one.js';
 
-async function main(): Promise<void> {
-  assert.deepEqual(await payOne(), PAID);
+async function main() {
+  await payOne();
 
   const redis = await startLocalRedis();
   const app = fastify();

@@ -5,7 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { PayoutProducer } from 'payout-queue';
 import { createDashboard } from 'payout-queue/dashboard';
 import { startLocalRedis } from 'payout-queue/local-redis';
-import { PAID, payOne } from './pay-one';
+import { payOne } from './pay-one';
 import { PayoutsModule } from './payouts.module';
 
 @Injectable()
@@ -19,8 +19,8 @@ class Invoices {
   }
 }
 
-async function main(): Promise<void> {
-  assert.deepEqual(await payOne(), PAID);
+async function main() {
+  await payOne();
 
   const redis = await startLocalRedis();
   const account = { redisUrl: redis.url, platformId: 4242 };

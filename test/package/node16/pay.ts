@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { InvalidInputError, PayoutProducer } from 'payout-queue';
-import { PAID, payOne } from './pay-one';
+import { payOne } from './pay-one';
 
-async function main(): Promise<void> {
-  assert.deepEqual(await payOne(), PAID);
+async function main() {
+  await payOne();
   // Both module systems load one copy: `instanceof` holds for both.
   const imported = await import('payout-queue');
   assert.equal(imported.InvalidInputError, InvalidInputError);
