@@ -68,7 +68,7 @@ function parse(plain: object) {
 }
 
 /** What our own code makes of the same payout at the same time. */
-function signOurselves(given: object, issuedAt: string): object {
+function signOurselves(given: object, issuedAt: string) {
   const { requestedBy, ...plain } = given as { requestedBy?: string };
   const { payout, metadata } = parse(plain);
   const clock = { wallNow: () => Date.parse(issuedAt) };
@@ -76,7 +76,7 @@ function signOurselves(given: object, issuedAt: string): object {
   return { ...payout, ...new IntentSigner(signer).sign(payout, { metadata, requestedBy }) };
 }
 
-function isVerified(line: Signed): boolean {
+function isVerified(line: Signed) {
   const { key, signature, issuedAt, expiresAt, audience, requestedBy, ...plain } = line;
   const { payout, metadata } = parse(plain);
   const intent = intentOf(PLATFORM, payout, { audience, metadata, requestedBy, issuedAt, expiresAt });
@@ -91,7 +91,7 @@ describe.each([
   const ifInstalled = isInstalled ? it : it.skip;
   const path = fileURLToPath(new URL(`../../examples/signing/${file}`, import.meta.url));
 
-  function run(args: readonly string[], input: object): { status: number | null; stdout: string; stderr: string } {
+  function run(args: readonly string[], input: object) {
     // No locale: what it prints is UTF-8 nevertheless.
     const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
     return spawnSync(program, [path, ...args], { input: JSON.stringify(input), encoding: 'utf8', env });
@@ -131,7 +131,7 @@ describe.each([
 
   ifInstalled('verifies a receipt of a worker, and no other', () => {
     const signature = signText(formatReceipt(PLATFORM, { audience: TEST_AUDIENCE, ...receipt }), privateKey);
-    const verify = (changes: object, platformId = PLATFORM, key = privateKey, audience = TEST_AUDIENCE): unknown => {
+    const verify = (changes: object, platformId = PLATFORM, key = privateKey, audience = TEST_AUDIENCE) => {
       const args = ['verify-receipt', formatPublicKey(key), String(platformId), audience];
       const { status, stdout, stderr } = run(args, { ...receipt, signature, ...changes });
       return [status, stdout, stderr];

@@ -15,7 +15,6 @@ import { startOwnRedis, type OwnRedis } from '../worker/support/own-redis.js';
 import { openWorld, SECRET_KEY, untilSettled } from '../worker/support/payout-world.js';
 import type { PayoutWorld, PayoutWorldOptions } from '../worker/support/payout-world.js';
 import type { WorkerProcess, WorkerProcessOptions } from '../worker/support/worker-process.js';
-import type { Snapshot } from './alerts.js';
 
 /** A process of the account, and where it serves its health. */
 type Served<Process> = Omit<Process, 'port'> & { readonly port: number };
@@ -54,25 +53,25 @@ export class Rig {
     return new this(redis, await openWorld({ redis, sandbox }), environment) as R;
   }
 
-  get platformId(): number {
+  get platformId() {
     return this.world.platformId;
   }
 
-  get prefix(): string {
+  get prefix() {
     return `{payouts:${this.platformId}}`;
   }
 
-  get journalDir(): string {
+  get journalDir() {
     return join(this.world.dir, 'journal');
   }
 
-  get worker(): Served<WorkerProcess> {
+  get worker() {
     const [worker] = this.workers;
     if (worker === undefined) throw new Error('no worker was started');
     return worker;
   }
 
-  async startWorker(options: Partial<WorkerProcessOptions> = {}): Promise<Served<WorkerProcess>> {
+  async startWorker(options: Partial<WorkerProcessOptions> = {}) {
     // A free port may be taken until the worker listens. Only a log that nobody can read needs one.
     const port = options.stderr === undefined ? 0 : await findFreePort();
     const environment = { ...this.environment, HEALTH_PORT: String(port) };
@@ -82,25 +81,25 @@ export class Rig {
     return served;
   }
 
-  async startSender(): Promise<void> {
+  async startSender() {
     const { log } = await this.startWorker();
-    const isSender = async (): Promise<boolean> => (await this.readyz()).body.includes('"role":"sender"');
+    const isSender = async () => (await this.readyz()).body.includes('"role":"sender"');
     await until(() => `the worker is the sender:\n${log()}`, isSender);
   }
 
   /** Kills the worker, and starts another in its place. @param between - what happens while none runs */
-  async replaceWorker(between?: () => Promise<unknown>, options: Partial<WorkerProcessOptions> = {}): Promise<void> {
+  async replaceWorker(between?: () => Promise<unknown>, options: Partial<WorkerProcessOptions> = {}) {
     await this.workers.shift()?.end();
     await between?.();
     await this.startWorker(options);
   }
 
-  get commandEnvironment(): Record<string, string> {
+  get commandEnvironment() {
     const gateway = { GATEWAY_BASE_URL: this.gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY };
     return { ...this.world.env, ...gateway, ...this.environment };
   }
 
-  async startExporter(name: 'dashboard' | 'notify' | 'worker'): Promise<number> {
+  async startExporter(name: 'dashboard' | 'notify' | 'worker') {
     const port = await findFreePort();
     const served = { dashboard: 'DASHBOARD_PORT', notify: 'NOTIFY_HEALTH_PORT', worker: 'HEALTH_PORT' }[name];
     const notify = { NOTIFY_URL: 'http://127.0.0.1:9/nobody', NOTIFY_SECRET: 'whsec-0123456789abcdef' };
@@ -110,13 +109,13 @@ export class Rig {
     return port;
   }
 
-  async pay(count: number): Promise<void> {
+  async pay(count: number) {
     await this.world.enqueue(count);
     await untilSettled(this.world, count);
   }
 
   /** Pays as another program does that has the account's secret key. */
-  async payBeside(...amounts: readonly string[]): Promise<void> {
+  async payBeside(...amounts: readonly string[]) {
     const account = { baseUrl: this.world.sandbox.url, platformId: this.platformId, secretKey: SECRET_KEY };
     const gateway = createGatewayClient({ ...account, logger: silentLogger, clock: systemClock });
     for (const amount of amounts) {
@@ -125,19 +124,17 @@ export class Rig {
     gateway.close();
   }
 
-  openSigningProducer(): PayoutProducer {
+  openSigningProducer() {
     const signingKey = { name: 'shop', privateKey: testKey(1) };
     return new PayoutProducer({ ...this.world.account, signingKey, audience: TEST_AUDIENCE });
   }
 
   /** Status 0 when no process listens. */
-  async readyz(
-    { port }: { readonly port: number } = this.worker,
-  ): Promise<{ readonly status: number; readonly body: string }> {
+  async readyz({ port }: { readonly port: number } = this.worker) {
     return request(port, '/readyz');
   }
 
-  async scrape(): Promise<Snapshot> {
+  async scrape() {
     const workers = this.workers.map(({ port }, index) => ({ instance: `host-${index + 1}:9464`, port }));
     const scrapes = await Promise.all(
       [...workers, ...this.exporters].map(async ({ instance, port }) => {
@@ -148,7 +145,7 @@ export class Rig {
     return { at: performance.now() / 1_000, wallAt: Date.now() / 1_000, scrapes: scrapes.flat() };
   }
 
-  async doctor(): Promise<{ readonly exit: number | null; readonly checks: readonly CheckResult[] }> {
+  async doctor() {
     const [worker] = this.workers;
     const env = { ...this.commandEnvironment, ...(worker && { HEALTH_PORT: String(worker.port) }) };
     const { code, stdout, stderr } = await runCli(['doctor', '--json'], { env });
@@ -156,7 +153,7 @@ export class Rig {
     return { exit: code, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
   }
 
-  async headline(): Promise<{ readonly words: string; readonly runbook: string | undefined }> {
+  async headline() {
     this.#dashboard ??= startDashboard({ ...this.world.account, host: '127.0.0.1', port: 0 });
     const page = await (await fetch((await this.#dashboard).url)).text();
     const [card = page] = /<section class="pulse.*?<\/section>/s.exec(page) ?? [];
@@ -164,7 +161,7 @@ export class Rig {
     return { words, runbook: /Runbook: docs\/runbooks\/([\w-]+)\.md/.exec(card)?.[1] };
   }
 
-  async close(): Promise<void> {
+  async close() {
     this.client.disconnect();
     await (await this.#dashboard)?.close();
     for (const exporter of this.exporters) exporter.kill('SIGKILL');
@@ -181,14 +178,14 @@ export async function untilAnswer<Answer>(
   ask: () => Promise<Answer>,
   isIt: (answer: Answer) => boolean,
   withinMs = 60_000,
-): Promise<void> {
+) {
   let last: Answer | undefined;
-  const holds = async (): Promise<boolean> => isIt((last = await ask()));
+  const holds = async () => isIt((last = await ask()));
   await until(() => `${what}, but: ${JSON.stringify(last)}`, holds, withinMs);
 }
 
 /** A process that hangs responds to nobody. */
-async function request(port: number, path: string): Promise<{ status: number; body: string }> {
+async function request(port: number, path: string) {
   try {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(3_000) });
     return { status: response.status, body: await response.text() };

@@ -13,7 +13,7 @@ itInLanes(4, WAYS, expectTold);
 /** Of each worker, in the error of a failed test. */
 const LINES_OF_LOG = 15;
 
-async function expectTold(way: Way): Promise<void> {
+async function expectTold(way: Way) {
   const { readyz, headline, doctor } = way.told;
   const rig = await Rig.open(way);
   try {
@@ -25,6 +25,8 @@ async function expectTold(way: Way): Promise<void> {
       `/readyz is ${readyz.status} and says ${readyz.words}`,
       async () => rig.readyz(),
       ({ status, body }) => (readyz.status === 'none' ? 0 : readyz.status) === status && body.includes(readyz.words),
+      // A worker that looks for lost jobs takes up to a minute.
+      120_000,
     );
     const [words, page] = HEADLINES[headline];
     await untilAnswer(
@@ -46,7 +48,7 @@ async function expectTold(way: Way): Promise<void> {
   }
 }
 
-function isFound({ exit, checks }: Awaited<ReturnType<Rig['doctor']>>, doctor: Told['doctor']): boolean {
+function isFound({ exit, checks }: Awaited<ReturnType<Rig['doctor']>>, doctor: Told['doctor']) {
   const expected = doctor.exit === 0 ? 'warning' : 'problem';
   return (
     exit === doctor.exit &&
@@ -57,7 +59,7 @@ function isFound({ exit, checks }: Awaited<ReturnType<Rig['doctor']>>, doctor: T
 async function expectAlerts(rig: Rig, { told: { alerts }, minutes = 60, repeats }: Way, before: Snapshot) {
   // A busy disk makes this one true, whatever the way is.
   const ignored = ['PayoutsJournalSlow'];
-  const ask = async (): Promise<string | undefined> => {
+  const ask = async () => {
     const lately = await rig.scrape();
     await delay(2_000);
     const series = extrapolate({ before, since: repeats ? before : lately, now: await rig.scrape() }, minutes);
