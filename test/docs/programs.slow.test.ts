@@ -138,16 +138,6 @@ it('README.md leads with its two blocks from an empty folder to a signed and ver
   expect(output).toMatch(/^signatures +1 signed send: 1 verified$/m);
 }, 180_000);
 
-it('README.md names every command', async () => {
-  const { stdout } = await runCli(['--help']);
-  const commands = [...stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
-  const [, section = ''] = readme.split('## Commands');
-  const [table = ''] = section.split('\n## ');
-  expect(commands.length).toBeGreaterThan(15);
-  for (const name of commands.filter((each) => !['help', 'payouts'].includes(each)))
-    expect(table).toMatch(new RegExp(`[ \`]${name}\``));
-});
-
 it('docs/use-from-code.md has the types of the package', async () => {
   expect([...guide.matchAll(/^```(ts|js)$/gm)]).toHaveLength(files.size);
   const tsc = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { NOTIFY_SETTINGS } from '../../src/base/settings.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
@@ -10,8 +10,8 @@ import { describeEvent, parseEventNames, type Notification } from '../../src/not
 import { formatRequest, postRequest, sign } from '../../src/notifications/post-request.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { alertRules } from '../told/alerts.js';
-import { folderOfTest } from '../worker/support/close-after-test.js';
-import { startReceiver, type Receiver, type Respond } from './support/receiver.js';
+import { closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
+import { startReceiver, type Respond } from './support/receiver.js';
 
 const AT = '2030-01-31T09:00:00.000Z';
 
@@ -120,53 +120,44 @@ it('a request is a line of text for Slack, and a message for Telegram', () => {
   });
 });
 
-describe('a request', () => {
-  let receiver: Receiver;
+const REQUEST = { headers: { 'payouts-signature': 't=1,v1=x' }, body: '{"a":1}' };
 
-  beforeEach(async () => {
-    receiver = await startReceiver();
-  });
+/** Posts it to a receiver that responds so. @returns what it received, too */
+async function post(respond: Respond, timeoutMs = 10_000) {
+  const receiver = closeAfterTest(await startReceiver());
+  receiver.respond = respond;
+  const result = await postRequest(`${receiver.url}/hook?token=hunter2`, REQUEST, timeoutMs);
+  return { result, received: receiver.received };
+}
 
-  afterEach(async () => {
-    await receiver.close();
-  });
+it('a request is delivered with any 2xx, as it was made', async () => {
+  const { result, received } = await post((_received, response) => void response.writeHead(202).end('thanks'));
+  expect(result).toEqual({ kind: 'delivered' });
+  expect(received).toMatchObject([{ path: '/hook?token=hunter2', ...REQUEST }]);
+});
 
-  const REQUEST = { headers: { 'payouts-signature': 't=1,v1=x' }, body: '{"a":1}' };
+const HANGS = { reason: 'no complete response within 500 ms' };
+const responding =
+  (status: number, headers = {}): Respond =>
+  (_received, response) =>
+    void response.writeHead(status, headers).end('hunter2');
+it.each<[string, Respond, object]>([
+  ['fails', responding(500), { reason: 'the receiver responded with HTTP 500' }],
+  ['redirects', responding(307, { location: '/' }), { reason: 'the receiver responded with HTTP 307' }],
+  ['is busy', responding(429, { 'retry-after': '7' }), { retryAfterMs: 7_000 }],
+  ['hangs', () => undefined, HANGS],
+  ['hangs in the middle', (_received, response) => void response.writeHead(200).write('a'), HANGS],
+  ['hangs up', (_received, response) => response.destroy(), { reason: 'no response: UND_ERR_SOCKET' }],
+])('a request is not delivered where the receiver %s', async (_, respond, failure) => {
+  const { result, received } = await post(respond, failure === HANGS ? 500 : undefined);
+  expect(result).toMatchObject({ kind: 'failed', ...failure });
+  expect(JSON.stringify(result)).not.toContain('hunter2');
+  expect(received).toHaveLength(1);
+});
 
-  async function post(url = `${receiver.url}/hook?token=hunter2`, timeoutMs = 10_000) {
-    return postRequest(url, REQUEST, timeoutMs);
-  }
-
-  it('is delivered with any 2xx, as it was made', async () => {
-    receiver.respond = (_received, response) => void response.writeHead(202).end('thanks');
-    expect(await post()).toEqual({ kind: 'delivered' });
-    expect(receiver.received).toMatchObject([{ path: '/hook?token=hunter2', ...REQUEST }]);
-  });
-
-  const HANGS = { reason: 'no complete response within 500 ms' };
-  const responding =
-    (status: number, headers = {}): Respond =>
-    (_received, response) =>
-      void response.writeHead(status, headers).end('hunter2');
-  it.each<[string, Respond, object]>([
-    ['fails', responding(500), { reason: 'the receiver responded with HTTP 500' }],
-    ['redirects', responding(307, { location: '/' }), { reason: 'the receiver responded with HTTP 307' }],
-    ['is busy', responding(429, { 'retry-after': '7' }), { retryAfterMs: 7_000 }],
-    ['hangs', () => undefined, HANGS],
-    ['hangs in the middle', (_received, response) => void response.writeHead(200).write('a'), HANGS],
-    ['hangs up', (_received, response) => response.destroy(), { reason: 'no response: UND_ERR_SOCKET' }],
-  ])('is not delivered where the receiver %s', async (_, respond, failure) => {
-    receiver.respond = respond;
-    const result = await post(undefined, failure === HANGS ? 500 : undefined);
-    expect(result).toMatchObject({ kind: 'failed', ...failure });
-    expect(JSON.stringify(result)).not.toContain('hunter2');
-    expect(receiver.received).toHaveLength(1);
-  });
-
-  it('is not delivered where nobody listens', async () => {
-    const url = `http://127.0.0.1:${await findFreePort()}/hunter2`;
-    expect(await post(url)).toEqual({ kind: 'failed', reason: 'no response: ECONNREFUSED' });
-  });
+it('a request is not delivered where nobody listens', async () => {
+  const result = await postRequest(`http://127.0.0.1:${await findFreePort()}/hunter2`, REQUEST, 10_000);
+  expect(result).toEqual({ kind: 'failed', reason: 'no response: ECONNREFUSED' });
 });
 
 const page = readFileSync(new URL('../../docs/notifications.md', import.meta.url), 'utf8');

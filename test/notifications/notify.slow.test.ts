@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/reads/state-events.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
@@ -8,7 +8,8 @@ import { openTestAccount, type TestAccount } from '../ledger/support/test-accoun
 import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
-import { SIGNING_SECRET, startNotify, type NotifyProcess } from './support/notify-process.js';
+import { afterTest, closeAfterTest } from '../worker/support/close-after-test.js';
+import { SIGNING_SECRET, startNotify } from './support/notify-process.js';
 import { startReceiver, type Receiver } from './support/receiver.js';
 
 /** `payouts notify` as a process, with a real Redis and a real receiver. */
@@ -16,26 +17,19 @@ import { startReceiver, type Receiver } from './support/receiver.js';
 let account: TestAccount;
 let operator: PayoutOperator;
 let receiver: Receiver;
-let processes: NotifyProcess[];
 
 beforeEach(async () => {
-  account = openTestAccount();
-  operator = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });
-  receiver = await startReceiver();
-  processes = [];
-});
-
-afterEach(async () => {
-  for (const each of processes) each.kill('SIGKILL');
-  await Promise.all(processes.map(async ({ result }) => result));
-  await operator.close();
-  await receiver.close();
-  await account.close();
+  account = closeAfterTest(openTestAccount());
+  operator = closeAfterTest(new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() }));
+  receiver = closeAfterTest(await startReceiver());
 });
 
 async function start(env: Record<string, string> = {}, url = `${receiver.url}/hook/hunter2`) {
   const started = await startNotify(testRedisUrl(), account.platformId, url, env);
-  processes.push(started);
+  afterTest(async () => {
+    started.kill('SIGKILL');
+    await started.result;
+  });
   await until('the group exists', async () => (await lag()) !== undefined);
   return started;
 }

@@ -3,8 +3,6 @@ import { startCli } from '../../support/cli.js';
 
 export const SIGNING_SECRET = 'whsec-hunter2-0123456789';
 
-export type NotifyProcess = Awaited<ReturnType<typeof startNotify>>;
-
 export async function startNotify(
   redisUrl: string,
   platformId: number,
