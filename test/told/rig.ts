@@ -36,14 +36,12 @@ export class Rig {
   readonly others: { close(): Promise<void> }[] = [];
   /** Of what starts from now on. */
   readonly environment: Record<string, string>;
-  gatewayUrl: string;
   #dashboard: Promise<DashboardServer> | undefined;
 
   protected constructor(redis: OwnRedis, world: PayoutWorld, environment: RigOptions['environment']) {
     this.redis = redis;
     this.world = world;
     this.environment = { LOG_LEVEL: 'info', ...environment };
-    this.gatewayUrl = world.sandbox.url;
     this.client = new Redis(redis.url).on('error', () => undefined);
     this.operator = new PayoutOperator(world.account);
   }
@@ -75,7 +73,7 @@ export class Rig {
     // A free port may be taken until the worker listens. Only a log that nobody can read needs one.
     const port = options.stderr === undefined ? 0 : await findFreePort();
     const environment = { ...this.environment, HEALTH_PORT: String(port) };
-    const worker = this.world.startWorker({ baseUrl: this.gatewayUrl, ...options, environment });
+    const worker = this.world.startWorker({ ...options, environment });
     const served = { ...worker, port: port || (await worker.port()) };
     this.workers.push(served);
     return served;
@@ -95,7 +93,7 @@ export class Rig {
   }
 
   get commandEnvironment() {
-    const gateway = { GATEWAY_BASE_URL: this.gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY };
+    const gateway = { GATEWAY_BASE_URL: this.world.sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY };
     return { ...this.world.env, ...gateway, ...this.environment };
   }
 
