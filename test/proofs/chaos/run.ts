@@ -16,7 +16,6 @@ promises. Every tenth round runs at the real interval, the others at an eighth o
 
   --rounds N    how many rounds (200)
   --from SEED   the first round's seed; each round takes the next (1)
-  --seed SEED   one round: the same as --from SEED --rounds 1
   --jobs N      rounds at the same time (2)
   --signed      payouts are signed, and the workers have a keyring; an operator signs, too, and decides whatever is open
   --keep        keep the logs of rounds that passed, too
@@ -26,14 +25,13 @@ A seed decides which faults strike and when; what they meet depends on the machi
 
 const { values } = parseArgs({
   options: {
-    ...{ rounds: { ...TEXT, default: '200' }, from: { ...TEXT, default: '1' }, seed: TEXT },
+    ...{ rounds: { ...TEXT, default: '200' }, from: { ...TEXT, default: '1' } },
     ...{ jobs: { ...TEXT, default: '2' }, signed: FLAG, keep: FLAG, help: FLAG },
   },
 });
 
 async function main() {
-  const from = wholeNumber(values.seed ?? values.from, USAGE);
-  const rounds = values.seed === undefined ? wholeNumber(values.rounds, USAGE) : 1;
+  const [from, rounds] = [wholeNumber(values.from, USAGE), wholeNumber(values.rounds, USAGE)];
   const startedAt = performance.now();
   const found: [Plan, RoundResult][] = [];
   let next = from;
@@ -87,7 +85,7 @@ function explain({ seed, sharedJournal, signed }: Plan, { broken, trace, states 
   for (const text of broken) print(`  ${text}`);
   print(`  payouts: ${JSON.stringify(states)}; journals: ${sharedJournal ? 'one for all hosts' : 'one for each host'}`);
   for (const line of trace) print(`  ${line}`);
-  print(`  to repeat it: npm run chaos -- ${signed ? '--signed ' : ''}--seed ${seed}`);
+  print(`  to repeat it: npm run chaos -- ${signed ? '--signed ' : ''}--rounds 1 --from ${seed}`);
 }
 
 exitOnSignals();

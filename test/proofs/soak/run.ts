@@ -1,26 +1,24 @@
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Random } from '../../doubles/random.js';
 import { drawFault, HARMLESS, REAL, type Plan, type Stage } from '../chaos/plan.js';
 import { runRound } from '../chaos/round.js';
 import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report } from '../command-line.js';
 
-const USAGE = `npm run soak -- [--hours H] [--seed SEED] [--out DIR]
+const USAGE = `npm run soak -- [--hours H] [--seed SEED]
 
 A round of chaos that lasts hours: payouts at the real interval through three workers with the default settings, and every two
 to four minutes a mishap after which Redis knows all that it knew. Memory and file descriptors are sampled twice a minute.
 
   --hours H     for how long, such as 4 or 0.2 (1)
   --seed SEED   decides which faults strike (1)
-  --out DIR     for samples.jsonl and summary.json (reports/soak)
 `;
 
 const { values } = parseArgs({
   options: {
-    ...{ hours: { ...TEXT, default: '1' }, seed: { ...TEXT, default: '1' } },
-    ...{ out: { ...TEXT, default: 'reports/soak' }, help: FLAG },
+    ...{ hours: { ...TEXT, default: '1' }, seed: { ...TEXT, default: '1' }, help: FLAG },
   },
 });
 
@@ -50,17 +48,11 @@ function planSoak(durationMs: number): Plan {
 async function main() {
   const hours = Number(values.hours);
   if (!(hours > 0)) throw new Error(`--hours must be a number such as 4 or 0.2\n${USAGE}`);
-  const out = resolve(values.out);
-  await mkdir(out, { recursive: true });
   const dir = await mkdtemp(join(tmpdir(), 'payouts-soak-'));
   const plan = planSoak(hours * 60 * MINUTE_MS);
   const samples: Sample[] = [];
   const sample = async ({ hosts }: Stage) => {
     for (const { pid } of hosts) samples.push(await sampleProcess(pid));
-    await appendFile(
-      join(out, 'samples.jsonl'),
-      samples.slice(-hosts.length).map((each) => `${JSON.stringify(each)}\n`),
-    );
   };
   let timer: NodeJS.Timeout | undefined;
   const { broken, trace, ...found } = await runRound(plan, dir, (stage) => {
@@ -69,9 +61,7 @@ async function main() {
   clearInterval(timer);
   const failures = [...broken, ...findGrowth(samples)];
   const rssMb = [samples[0]?.rssMb, samples.at(-1)?.rssMb];
-  const summary = { hours, mishaps: plan.faults.length, ...found, rssMb, broken: failures.length };
-  await writeFile(join(out, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`);
-  print(JSON.stringify(summary));
+  print(JSON.stringify({ hours, mishaps: plan.faults.length, ...found, rssMb, broken: failures.length }));
   for (const text of failures.length > 0 ? [...trace, ...failures.map((each) => `FAILED  ${each}`)] : []) print(text);
   if (failures.length === 0) await rm(dir, { recursive: true, force: true });
   else print(`logs: ${dir}`);
