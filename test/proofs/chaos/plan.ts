@@ -151,7 +151,9 @@ const DRAW = {
   'link-blackhole': (random, { leaseMs }) => {
     const directions = random.pick<Direction[]>([['requests'], ['replies'], ['requests', 'replies']]);
     const held = random.pick(['late', 'never'] as const);
-    const trouble = (link: TcpProxy) => void link.silence(directions);
+    const trouble = (link: TcpProxy) => {
+      link.silence(directions);
+    };
     return drawLinks(random, random.whole(leaseMs / 5, leaseMs * 4), directions.join(), trouble, held);
   },
   'redis-kill': (random, { leaseMs }) =>
@@ -163,7 +165,9 @@ const DRAW = {
       gateway.continue();
     }),
   'link-cut': (random, { leaseMs }) =>
-    drawLinks(random, random.whole(0, leaseMs * 2), 'all', (link) => void link.cut()),
+    drawLinks(random, random.whole(0, leaseMs * 2), 'all', (link) => {
+      link.cut();
+    }),
   'redis-cut-off': (random, { leaseMs }) => {
     const [ms, bytes] = [random.whole(0, leaseMs), random.whole(1, random.pick([40, 1_000, 8_000]))];
     return {

@@ -4,11 +4,11 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import type { JournalLine, SignedSend } from '../../../src/journal/journal-line.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { hashLine, toChainedLines } from '../../../src/journal/line-chain.js';
 import { FLAG, plantEach, print, program, report, runCommand, runInCopy, TEXT } from '../command-line.js';
 import type { SourceChange } from '../command-line.js';
-import { crashStates, recordDisk, type DiskCall, type DiskState, type EarlierFile } from './crash-states.js';
+import { crashStates, recordDisk, type DiskCall, type DiskState } from './crash-states.js';
 
 type Scenario = Readonly<{
   name: string;
