@@ -4,6 +4,7 @@ import { expect, it } from '@jest/globals';
 import { Command, Help } from 'commander';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
 import { createProcessContext } from '../../src/cli/context/cli-context.js';
+import { newPlatformId } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';
 import { runCli } from '../support/cli.js';
 import { runInProcess } from './support/in-process.js';
@@ -84,9 +85,45 @@ it('exits 2 for an invalid environment, naming every problem', async () => {
   expect(stderr).toMatch(/^payouts: REDIS_URL: must begin with .*\npayouts: GATEWAY_PLATFORM_ID: is required\n$/);
 });
 
+/** Prints the path of every module that was loaded. */
+const PRINTING_HOOK = `
+  import { writeSync } from 'node:fs';
+  import { createRequire } from 'node:module';
+  const { cache } = createRequire('/');
+  process.on('exit', () => writeSync(2, Object.keys(cache).map((path) => 'loads ' + path + '\\n').join('')));`;
+
 function toDataUrl(source: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }
+
+/** What `payouts` imports for a command: packages, and modules of its own. */
+async function importsOf(...args: string[]): Promise<{ packages: string[]; modules: string[] }> {
+  const { PATH = '', REDIS_URL = '' } = process.env;
+  const env = { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) };
+  const command = ['--import', toDataUrl(PRINTING_HOOK), findBuiltProgram(), ...args];
+  const run = promisify(execFile)(process.execPath, command, { env });
+  // A command that does not find its payout has imported as much.
+  const { stderr } = await run.catch((error: unknown) => error as { readonly stderr: string });
+  const found = (pattern: RegExp): string[] => [...new Set([...stderr.matchAll(pattern)].map(([, name = '']) => name))];
+  return {
+    packages: found(/^loads .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm).sort(),
+    modules: found(/^loads .*\/dist\/(.+)$/gm),
+  };
+}
+
+const HEAVY = ['bullmq', 'axios', 'express', 'prom-client', 'pino'];
+
+it.each([
+  { args: ['--help'], most: 10 },
+  { args: ['cancel', 'nobody', '--reason', 'none'], most: 60 },
+  { args: ['stats', '--json'], most: 60 },
+])('of `payouts $args` imports at most $most modules, and nothing that only services need', async ({ args, most }) => {
+  const { modules, packages } = await importsOf(...args);
+  expect(modules).toContain('cli/main.js');
+  expect(modules.length).toBeLessThanOrEqual(most);
+  if (args[0] === '--help') expect(packages).toEqual(['commander', 'picocolors']);
+  if (args[0] === 'stats') expect(packages.filter((name) => HEAVY.includes(name))).toEqual([]);
+});
 
 it('payouts completion completes commands, options and values in bash', async () => {
   const script = (await runInProcess(['completion', 'bash'], {})).stdout;

@@ -279,11 +279,15 @@ describe('a CSV file', () => {
     expect(state.chunks).toBe(3);
   });
 
-  it('breaks off when Redis does half-way', async () => {
+  it('breaks off when the reader goes while rows are read, or Redis half-way', async () => {
+    const left = await downloadWatched((chunk, response, write) => {
+      if (chunk.includes('many-0')) setImmediate(() => response.destroy());
+      return write(chunk);
+    });
     const cut = await downloadWatched((chunk, _, write, redis) => {
       if (chunk.includes('many-600')) redis.disconnect();
       return write(chunk);
     });
-    expect(cut).toBe('terminated');
+    expect([left, cut]).toEqual(['terminated', 'terminated']);
   });
 });

@@ -12,7 +12,19 @@ import {
 } from '../../src/journal/journal-files.js';
 import { JournalReader, readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
-import { age, aSend, files, folder, HEADER, lastHash, LEDGER, sendsIn, useFolder } from './support/journal-folder.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
+import {
+  age,
+  aSend,
+  files,
+  folder,
+  HEADER,
+  lastHash,
+  LEDGER,
+  itemsOf,
+  sendsIn,
+  useFolder,
+} from './support/journal-folder.js';
 import { mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -164,6 +176,15 @@ describe('while another process begins new files as fast as it can', () => {
     });
     const numbers = Array.from({ length: ROTATIONS + 1 }, (_, index) => index + 1);
     expect(reader.view.lastSends(Infinity).map((send) => send.sends)).toEqual(numbers);
+  });
+
+  it('an audit finds nothing missing, and every send is read once', async () => {
+    await readBeside(async () => {
+      expect((await verifyJournal(folder.dir, 1))?.faults).toEqual([]);
+      const items = await itemsOf(await readJournal(folder.dir, 1));
+      const read = items.flatMap((item) => ('sends' in item && 'payoutId' in item ? [item.sends] : []));
+      expect(read).toEqual(read.map((_, index) => index + 1));
+    });
   });
 });
 
