@@ -139,13 +139,6 @@ describe('a person of a keyring', () => {
       expect(problemsOf(keysOf('rita', one, one, alike))).toEqual([expect.stringMatching(message)]);
     }
   });
-
-  it('has a display name apart', () => {
-    const keys = keysOf('ann');
-    expect(Keyring.parse({ ...keys, people: { Ann: 'Änn Lee' } }).displayNameOf('ann')).toBe('Änn Lee');
-    const unknown = 'people.bob is the person of no key: remove it, or add the key';
-    expect(problemsOf({ ...keys, people: { bob: 'Bob' } })).toEqual([unknown]);
-  });
 });
 
 describe('a keyring', () => {

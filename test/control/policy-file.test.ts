@@ -290,7 +290,6 @@ describe('with what the worker told', () => {
     ['equality passes', '75.00', '2', { kind: 'send' }],
     ['a millionth more waits', '75.000001', '2', { kind: 'wait', reason: expect.stringContaining('it is 25.00 USD') }],
     ['a rate that is none is none', '1.00', 'much', { kind: 'wait', reason: expect.stringContaining('not known') }],
-    ...['1e9', '-5'].map((spent) => [`${spent} is nothing`, spent, '2', { kind: 'send' }] as const),
   ])('counts the window of this very address, at the rate that Redis has: %s', (_, spent, rate, verdict) => {
     const explanation = explainWith(spent, rate);
     expect(verdictOf(explanation, 'wallet')).toMatchObject(verdict);

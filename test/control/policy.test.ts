@@ -83,7 +83,6 @@ describe('a policy', () => {
     ['no cool-down of what is new', 'when: { address: new }, over: refuse', /when\.address is new for as long as/],
     ['a group that is none', `${DOLLAR}, ${APPROVE.replace('finance', 'board')}`, /\S* names no group/],
     ['too high a quorum', `${DOLLAR}, ${APPROVE.replace('2', '3')}`, /\S* is 3, and the group finance has 2 people/],
-    ['no hours', 'when: { usdAbove: "1" }, window: always, over: wait', /window must be days, .*\(got "always"\)/],
     ['a sign', 'cap: { usd: "-1" }, over: refuse', /cap\.usd must be US dollars/],
     ['a span of months', 'cap: { usd: "1", within: 32d }, over: wait', /\S* .*of at most 31 days \(got "32d"\)/],
     ['a span beyond 7 days', 'cap: { usd: "1", within: 169h }, over: wait', /cap\.within must be at most 7d/],
