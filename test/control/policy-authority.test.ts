@@ -222,23 +222,15 @@ it('another policy counts from the next question on, with what was spent under t
 });
 
 it('the usage of a window says what is spent, what waits for room, and for whom', async () => {
-  const perWallet = { cap: { count: '4', within: '1h', per: 'address' }, over: 'refuse' };
-  const rig = openRig(HOURLY, { ...HOURLY, name: 'wallet', ...perWallet });
+  const rig = openRig({ ...HOURLY, cap: { ...HOURLY.cap, per: 'address' } });
   for (const [payoutId, addressTo] of ['x', 'y', 'y'].entries()) await pay(rig, `${payoutId}`, '20.5', { addressTo });
-  rig.askFor('waits', '40', { addressTo: 'z' });
-  const about = { withinMs: HOUR_MS, unknown: null };
-  const [hour, wallet] = rig.authority.usage;
-  expect(hour).toEqual({
-    ...{ ...about, rule: 'hour', unit: 'amount', limit: '100', per: null },
-    buckets: [{ bucket: '', spent: '61.5', wanted: '40', ratio: 0.615 }],
-  });
-  expect(wallet).toEqual({
-    ...{ ...about, rule: 'wallet', unit: 'count', limit: '4', per: 'address' },
-    buckets: [
-      { bucket: 'y', spent: '2', wanted: '0', ratio: 0.5 },
-      { bucket: 'x', spent: '1', wanted: '0', ratio: 0.25 },
-    ],
-  });
+  rig.askFor('waits', '60', { addressTo: 'y' });
+  const buckets = [
+    { bucket: 'y', spent: '41', wanted: '60', ratio: 0.41 },
+    { bucket: 'x', spent: '20.5', wanted: '0', ratio: 0.205 },
+  ];
+  const about = { rule: 'hour', unit: 'amount', limit: '100', withinMs: HOUR_MS, per: 'address', unknown: null };
+  expect(rig.authority.usage).toEqual([{ ...about, buckets }]);
 });
 
 describe('another spelling, or another tag, of an address', () => {

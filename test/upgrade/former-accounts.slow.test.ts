@@ -16,8 +16,6 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 
 const FOLLOWED = ['P-followed', 'P-cash-followed', 'P-ton-followed', 'P-xrp-followed'];
 const QUEUED = ['P-tron', 'P-segwit', 'P-cash', 'P-ton', 'P-xrp', 'P-ether'];
-const CAPITAL_TXHASH = '0xABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789';
-const TXHASHES = [CAPITAL_TXHASH, CAPITAL_TXHASH.toLowerCase()];
 
 const statesOf = (payoutIds: readonly string[], state: string): Record<string, string> =>
   Object.fromEntries(payoutIds.map((payoutId) => [payoutId, state]));
@@ -47,18 +45,13 @@ it('an account without keys is shown; a worker sends what is queued, once, and f
   for (const [payoutId, state] of Object.entries({ ...STATES, 'P-old': 'completed' })) {
     expect(await former.read(PLAIN, 'get', payoutId)).toMatchObject({ payoutId, state });
   }
-  expect(await former.read(PLAIN, 'stats')).toMatchObject({ queued: 7, in_progress: 5, held: 1, sending: 1 });
   const found = async (...args: string[]): Promise<string[]> => {
-    const { stdout } = await former.run(PLAIN, ['list', ...args, '--json']);
+    const { stdout } = await former.run(PLAIN, ['list', '--all', ...args, '--json']);
     return [...stdout.matchAll(/"payoutId":"([^"]*)"/g)].map(([, id = '']) => id).sort();
   };
-  expect(await found('--archived')).toEqual(['P-old']);
-  expect(await found('--address', SEGWIT, '--all')).toEqual(['P-followed', 'P-segwit']);
+  expect(await found('--address', SEGWIT)).toEqual(['P-followed', 'P-segwit']);
   for (const cash of [CASH, `bitcoincash:${CASH}`]) {
-    expect(await found('--address', cash, '--all')).toEqual(['P-cash', 'P-cash-followed']);
-  }
-  for (const txhash of TXHASHES) {
-    expect(await former.read(PLAIN, 'get', '--txhash', txhash)).toMatchObject({ payoutId: 'P-vouched' });
+    expect(await found('--address', cash)).toEqual(['P-cash', 'P-cash-followed']);
   }
 
   const paymentOf = ({ addressTo, amount }: Shown) => ({ addressTo, amount });
@@ -85,7 +78,8 @@ it('an account without keys is shown; a worker sends what is queued, once, and f
   const [txhash = ''] = [...former.payments].find(([, { amount }]) => amount === '9') ?? [];
   await former.run(PLAIN, ['resolve', 'P-unknown', '--sent', '--txhash', txhash, ...why]);
   await former.untilStates(PLAIN, { 'P-unknown': 'completed' });
-  for (const taken of TXHASHES) {
+  const capital = '0xABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789';
+  for (const taken of [capital, capital.toLowerCase()]) {
     await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', taken, '--force', ...why], [4]);
   }
 });
@@ -100,7 +94,6 @@ const SIGNED_STATES = {
 };
 
 const show = async (payoutId: string): Promise<Shown> => former.read(SIGNED, 'get', payoutId);
-const said = async (...args: string[]): Promise<string> => (await former.run(SIGNED, args)).stdout;
 const keyOf = (who: string): string[] => ['--key', join(former.control, `${who}.pem`)];
 
 it('an account with keys and a policy is shown, stays paused until an operator signs, then sends what fits, once', async () => {
@@ -111,13 +104,11 @@ it('an account with keys and a policy is shown, stays paused until an operator s
   }
   const stats = { queued: 7, held: 3, pausedReason: 'before the upgrade' };
   expect(await former.read(SIGNED, 'stats')).toMatchObject(stats);
-  await said('keys', 'verify', 'S-queued');
-  expect(await said('policy', 'explain', 'S-waiting')).toContain('four-eyes');
 
   const worker = former.startWorker(SIGNED);
   await former.untilStates(SIGNED, { 'S-followed': 'completed' });
   expect(former.sandbox.payments(SIGNED)).toEqual([]);
-  await said('resume', ...keyOf('olga'), '--reason', 'upgraded');
+  await former.run(SIGNED, ['resume', ...keyOf('olga'), '--reason', 'upgraded']);
   await former.untilStates(SIGNED, {
     ...statesOf(signed('queued fits much'), 'completed'),
     ...statesOf(signed('more ton-much cash-known cash-new denied rejected'), 'held'),
@@ -131,7 +122,7 @@ it('an account with keys and a policy is shown, stays paused until an operator s
   expect(Date.parse(known?.held?.until ?? '')).toBeLessThan(Date.parse(unknown?.held?.until ?? ''));
   expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, payments: 3, duplicatePayments: [] });
   // Ann's approval of the former version counts, and Bob's of this one.
-  await said('approve', 'S-waiting', '--yes', ...keyOf('bob'));
+  await former.run(SIGNED, ['approve', 'S-waiting', '--yes', ...keyOf('bob')]);
   await former.untilStates(SIGNED, { 'S-waiting': 'completed' });
   worker.kill('SIGTERM');
   await worker.result;
