@@ -104,8 +104,8 @@ describe('payouts in every state', () => {
   }
 
   it.each([
-    ...['payouts', 'payouts?state=&all=1', 'payouts?state=&amount=12x&reference=x', 'payouts?q=nobody-has-this'],
-    ...['payouts/order:2042', 'payouts/order%2F2044+a=b', 'payouts/signed:large', 'batches', 'batch?name=september'],
+    ...['payouts', 'payouts?state=&amount=12x&reference=x', 'payouts?q=nobody-has-this', 'payouts/order%2F2044+a=b'],
+    ...['payouts/signed:large', 'batches', 'batch?name=september'],
     ...['held?all=1', 'diagnostics', 'activity', 'policy', 'audit'],
   ])('have no fault for axe on /%s, wide and narrow, light and dark', async (path) => {
     await expectNoFaults(await open(path));

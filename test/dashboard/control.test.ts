@@ -138,8 +138,6 @@ it('what is held is shown with why, what it needs, and commands', async () => {
   expect(await readText(keyed, '/held')).toMatch(/all \(4\) <img.*?: waits \(1\)/);
   const waiting = await keyed.read('/held?kind=policy&reason=wait');
   expect([...waiting.matchAll(/data-key="([^"]+)"/g)].map(([, id]) => id)).toEqual(['h:wait']);
-  for (const path of ['/held?after=x', '/held?rule=a&rule=b', '/audit?before=x'])
-    expect((await keyed.ask(path)).status).toBe(404);
   const { redis, key } = redisOf('h:no');
   await redis.hset(key, { metadata: '{' });
   expect(await readText(keyed, '/held')).toMatch(/payout h:no in Redis cannot be read.*h:four/);
@@ -173,9 +171,6 @@ it('the page of a payout says who signed and approved it, and what each rule say
     for (const each of words) expect(page).toMatch(each);
   }
   await redis.del(keys.policy);
-  await rig.enqueue('unsigned');
-  await redis.hdel(keys.payout('unsigned'), 'key', 'sig');
-  expect(await readText(keyed, '/payouts/unsigned')).not.toContain('Signed and approved');
 });
 
 it('what was sent is listed newest first, as of its begin', async () => {
@@ -196,15 +191,12 @@ it('what was sent is listed newest first, as of its begin', async () => {
   expect(page).toMatch(
     /a:lost 12\.5 USDT sam \(shop\) – unknown.*a:paid 12\.5 USDT 12\.51 USD sam \(shop\) ann in progress 0xfeed/,
   );
-  expect(page).toContain('as the worker reports it: abababababab');
   expect(await readText(plain, '/audit')).toMatch(/nothing is verified.*key shop, not verified key ann, not verified/);
   // Signatures and approvals that expired since still counted then.
   const later = await start({ keysFile }, 30 * 86_400_000);
   expect(await readText(later, '/audit')).toMatch(/a:paid .*sam \(shop\) ann/);
   expect(await readText(later, '/payouts/a:paid')).toMatch(/Signed by sam with key shop : verified/);
   expect(await readText(later, '/payouts/p')).toMatch(/not verified \. It expired at/);
-  await redisOf('a:paid').redis.del(redisOf('a:paid').key);
-  expect(await readText(keyed, '/audit')).toMatch(/a:paid no longer in the ledger/);
 });
 
 it('POST /approvals keeps what counts, says what is missing, and tells the worker', async () => {
@@ -273,9 +265,7 @@ describe('an upload is refused', () => {
       const [method = '', path = ''] = request.split(' ');
       return (await to.ask(path, { method, headers: JSON_POST, body: JSON.stringify(right) })).status;
     };
-    for (const request of [
-      ...['PUT /approvals', 'POST /approvals/', 'POST /Approvals', 'POST /approvals/form', 'POST /payouts'],
-    ])
+    for (const request of ['PUT /approvals', 'POST /approvals/', 'POST /Approvals', 'POST /payouts'])
       expect([request, await send(desk, request)]).toEqual([request, 405]);
     expect(await send(several, 'POST /approvals')).toBe(405);
     expect(await send(several, `POST /accounts/${other}/approvals`)).toBe(404);

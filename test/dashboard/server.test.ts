@@ -232,8 +232,6 @@ it.each<[string, path: string, (path: string) => RequestListener]>([
     expect([link, (await fetch(server.url + link)).status]).toEqual([link, 200]);
   }
   expect(await (await fetch(`${server.url}${path}/board`)).text()).toContain(`<base href="${path}/board/"`);
-  const write = await fetch(`${server.url}${path}/board/api/queues/pause`, { method: 'PUT' });
-  expect(write.status).toBe(405);
 });
 
 it("a mounted dashboard leaves the application's connection open, and shares a registry", async () => {

@@ -198,6 +198,7 @@ describe('the response to a withdrawal is', () => {
     ['{"result":"error","message":"No","txhash":null}', 'No'],
     ['{"result":0,"message":"No","txhash":" "}', 'No'],
     ['{"result":0,"message":404.50}', '404.50'],
+    ['{"result":0,"message":true}', 'true'],
     ['{"result":0,"message":" a\\u001b[31m\\r\\nb "}', 'a [31m b'],
     [`{"result":0,"message":"${'x'.repeat(499)}😀"}`, `${'x'.repeat(499)}\uFFFD`],
   ])('rejected at any HTTP status: %.60s', (body, message) => {
@@ -218,7 +219,7 @@ describe('the response to a withdrawal is', () => {
     '{"result":1,"txhash":null,"message":"No"}',
     '{"result":0,"message":"No","txhash":"abc"}',
     '{"result":0}',
-    '{"result":0,"message":""}',
+    ...['" "', '[]', 'null'].map((message) => `{"result":0,"message":${message}}`),
     '{"result":0,"message":{"text":"No"}}',
     '{"result":true,"message":"Yes"}',
     '{"result":{},"message":"No"}',
@@ -308,8 +309,6 @@ it.each([
   ['{"result":1}', 307, '', 'HTTP 307 is not a response of the gateway'],
   ['{"result":1}', 408, '', 'HTTP 408: something before the gateway did not get the whole request'],
   [Buffer.from([0xff]), 200, '', 'HTTP 200: the body is not whole UTF-8 text'],
-  ['{"result":1}', 200, 'gzip', 'HTTP 200: the body is not whole UTF-8 text'],
-  ['{"result":1}', 200, 'br', 'HTTP 200: the body is not whole UTF-8 text'],
   ['<html>', 502, '', 'HTTP 502: the body is not JSON'],
   ['[]', 200, '', 'HTTP 200: the body is not a JSON object'],
   ['{"result":true,"message":"m"}', 200, '', 'HTTP 200: result is neither a number nor a text'],
@@ -327,21 +326,8 @@ it('any response is unpacked by the encoding that it names', () => {
 });
 
 it.each([
-  ['true', 'true'],
-  ['7.50', '7.50'],
-  ['"a\\tb"', 'a b'],
-  ...['null', '[]', '{}', '" "'].map((message) => [message, undefined] as const),
-])('any response has for %s the message %s', (given, message) => {
-  const body = `{"result":0,"message":${given},"txhash":"h"}`;
-  const failed = { kind: 'failed', message, fields: { txhash: 'h' } };
-  expect(parse(body)).toMatchObject(message === undefined ? { kind: 'unclear' } : failed);
-});
-
-it.each([
   ['0', '0'],
-  ['1e-8', '0.00000001'],
   ['1.5E-7', '0.00000015'],
-  ['12.340e1', '123.4'],
   ['0.123456789012345678', '0.123456789012345678'],
   ['123456789012345678901234567890', '123456789012345678901234567890'],
   ['-12.50', '-12.5'],

