@@ -266,7 +266,6 @@ describe('the response to a withdrawal is', () => {
   it.each([
     ['{"result":0,"message":"No","txhash":"h"}', 'the gateway reported a failure together with a txhash: No'],
     ['{"result":1}', 'the gateway reported success without a usable txhash'],
-    ['<html>', 'HTTP 200: the body is not JSON'],
   ])('unknown, with the reason: %s', (body, reason) => {
     expect(classify(body)).toEqual({ kind: 'unknown', reason, httpStatus: 200 });
   });
