@@ -211,7 +211,6 @@ function stripping(prefix: string, handler: Dashboard['handler']) {
 }
 
 it.each<[string, path: string, (path: string) => RequestListener]>([
-  ['at the root of a server of Node', '', () => open().handler],
   ['under a path of a server of Node', '/admin/pay', (path) => open({ publicPath: path }).handler],
   ['behind a proxy that strips the path', '/admin', (path) => stripping(path, open({ publicPath: path }).handler)],
   ['as a router in Express', '/admin', (path) => express().use(path, open().router)],

@@ -75,7 +75,6 @@ it.each<[string, number, string, AskOptions?, string?]>([
   ['GET /v1/events?after=1-1&after=2-2', 400, 'INVALID_INPUT'],
   ['DELETE /v1/payouts', 405, 'METHOD_NOT_ALLOWED'],
   ['GET /v1/payouts/%ff', 404, 'NO_SUCH_ROUTE'],
-  ['GET /metrics', 404, 'NO_SUCH_ROUTE'],
 ])('%s is refused: %i %s', async (request, status, code, options = {}, message = '') => {
   const [method = '', path = ''] = request.split(' ');
   const answer = await rig.ask(method, path, options);
