@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { Registry } from 'prom-client';
 import type { Clock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { KnownReplicas } from '../../../src/ledger/redis-durability.js';
@@ -90,15 +89,6 @@ it('the health server is alive but not ready before the worker is, without other
   expect((await ask(`${url}/`))[0]).toBe(404);
   expect((await ask(`${url}/healthz`, { method: 'POST', body: 'x' }))[0]).toBe(405);
   expect((await fetch(`${url}/healthz?from=probe`, { method: 'HEAD' })).status).toBe(200);
-});
-
-it('there are metrics of repairs and of Node, the latter not in a registry of the application', async () => {
-  metrics.observe(7).jobsRecreated('queued', 3);
-  const text = await metrics.registry.metrics();
-  expect(readMetric(text, 'payouts_jobs_recreated_total', { platform_id: '7', state: 'queued' })).toBe(3);
-  expect(text).toMatch(/^process_cpu_seconds_total \d/m);
-  const { registry } = createWorkerMetrics({ version: '1', registry: new Registry() });
-  expect(await registry.metrics()).not.toContain('process_cpu');
 });
 
 it('a worker counts and times sends, polls, pauses, waiting times and what is stuck', async () => {

@@ -45,13 +45,11 @@ export class Bustle {
   adopts = true;
   readonly #account: TestAccount;
   readonly #states = new Map<string, PayoutState>();
-  readonly #name: string;
   #seed: number;
 
-  constructor(account: TestAccount, seed: number, name = 'p') {
+  constructor(account: TestAccount, seed: number) {
     this.#account = account;
     this.#seed = seed;
-    this.#name = name;
   }
 
   async run(steps: number) {
@@ -65,7 +63,7 @@ export class Bustle {
 
   async #step() {
     if (this.#states.size < 5 || this.#random(4) === 0) {
-      const payoutId = `${this.#name}-${this.#states.size}`;
+      const payoutId = `p-${this.#states.size}`;
       const amount = `${this.#random(1_000)}.${String(1 + this.#random(999_999_999)).padStart(18, '0')}`;
       const symbol = ['USD', undefined][this.#random(2)];
       const batch = ['b', 'c', undefined][this.#random(3)];
