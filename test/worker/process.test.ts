@@ -8,7 +8,6 @@ import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { createPayoutWorker } from '../../src/control/payout-worker.js';
 import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
-import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { writeKeyring } from '../control/support/key-files.js';
 import { keyEntry, type KeyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { adoptJournal, SIGNING, writeKeyFiles } from '../proofs/signing.js';
@@ -46,15 +45,6 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-it('ends with 2 if its health port is taken: nothing could probe it', async () => {
-  const world = await worldOfTest();
-  const environment = { HEALTH_PORT: new URL(world.sandbox.url).port };
-  const worker = world.startWorker({ redisUrl: NOBODY_THERE, environment });
-  expect(await worker.ended).toBe(2);
-  const words = /^payouts: HEALTH_PORT: the health server cannot listen on .*EADDRINUSE.* a port of its own$/m;
-  expect(worker.log()).toMatch(words);
-});
-
 it('a worker inside an application leaves no journal where it is stopped early, and refuses an account twice', async () => {
   const journalDir = await folderOfTest('start');
   const options = { redisUrl: NOBODY_THERE, accounts: [ACCOUNT], journalDir };
@@ -62,18 +52,6 @@ it('a worker inside an application leaves no journal where it is stopped early, 
   expect(await readdir(journalDir)).toEqual([]);
   const twice = createPayoutWorker({ ...options, accounts: [ACCOUNT, ACCOUNT] });
   await expect(twice).rejects.toThrow('accounts: must name each platformId once (4242 is there twice)');
-});
-
-it('a worker whose log nobody reads pays, and counts the lost lines', async () => {
-  const world = await worldOfTest();
-  const port = String(await findFreePort());
-  await world.enqueue(2);
-  const worker = world.startWorker({ stderr: 'broken-pipe', environment: { HEALTH_PORT: port } });
-  await untilSettled(world, 2);
-  await expectPromisesKept(world);
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  expect(readMetric(metrics, 'payouts_log_failures_total')).toBeGreaterThan(0);
-  await stop(worker);
 });
 
 it('SIGUSR1 opens no inspector in any process, and a worker works on', async () => {

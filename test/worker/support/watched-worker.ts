@@ -1,7 +1,5 @@
-import type { PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
-import type { AccountOptions } from '../../../src/worker/payout-worker.js';
 import { closeAfterTest } from './close-after-test.js';
 import { openWorkerIn, worldOfTest, type PayoutWorldOptions } from './payout-world.js';
 
@@ -9,8 +7,6 @@ type Labels = Readonly<Record<string, string>>;
 
 interface WatchedWorkerOptions extends Pick<PayoutWorldOptions, 'redis' | 'sandbox'> {
   readonly stuckAfterMs?: number;
-  readonly worker?: Partial<PayoutWorkerOptions>;
-  readonly account?: Partial<AccountOptions>;
   readonly prepare?: (journalDir: string, platformId: number) => Promise<unknown>;
 }
 
@@ -27,13 +23,12 @@ export async function ask(url: string, init: RequestInit = {}): Promise<[status:
   return [response.status, await response.json()];
 }
 
-export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
-  const { stuckAfterMs, worker: given, account, prepare, ...worldOptions } = options;
+export async function startWatchedWorker({ stuckAfterMs, prepare, ...worldOptions }: WatchedWorkerOptions = {}) {
   const world = await worldOfTest(worldOptions);
   const { platformId, sandbox, producer, env } = world;
   await prepare?.(env.SEND_JOURNAL_DIR, platformId);
   const metrics = createWorkerMetrics({ version: '1.2.3', ...(stuckAfterMs && { stuckAfterMs }) });
-  const worker = await openWorkerIn(world, { observe: metrics.observe, ...given }, { ...QUICK_ACCOUNT, ...account });
+  const worker = await openWorkerIn(world, { observe: metrics.observe }, QUICK_ACCOUNT);
   const { url } = closeAfterTest(
     await startHealthServer({ host: '127.0.0.1', port: 0, metrics, accounts: () => worker.accounts }),
   );

@@ -18,8 +18,8 @@ export interface WorkerProcessOptions {
   readonly journalDir: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** Where its log goes instead of to this process: a file descriptor, or a pipe whose reader is gone. */
-  readonly stderr?: number | 'broken-pipe';
+  /** A file descriptor for its log, instead of a pipe to this process. */
+  readonly stderr?: number;
 }
 
 /** So that a take-over takes seconds. A response has four: on a busy machine a process may stand still for one. */
@@ -41,7 +41,7 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
   const host = folder === 'journal' ? undefined : folder;
   const preload = host === undefined ? [] : ['--import', HOST_NAME];
   const child = spawn(process.execPath, [...preload, findBuiltProgram(), 'worker', ...(options.args ?? [])], {
-    stdio: ['ignore', 'ignore', typeof options.stderr === 'number' ? options.stderr : 'pipe'],
+    stdio: ['ignore', 'ignore', options.stderr ?? 'pipe'],
     env: {
       PATH: process.env['PATH'],
       ...QUICK,
@@ -55,8 +55,7 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
     },
   });
   let log = '';
-  if (options.stderr === 'broken-pipe') child.stderr?.destroy();
-  else child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const ended = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once('exit', (code, signal) => {
       running.delete(child);
