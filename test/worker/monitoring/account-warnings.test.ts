@@ -155,17 +155,6 @@ it('payouts that are due are no matter while they are early, new, or paused', ()
   expectWarnings({ ...WAITING, due: 1 }, []);
 });
 
-it('tells of what it repaired for an hour since the last time', () => {
-  work.observer.jobsRecreated('queued', 2);
-  now += 30 * MINUTE_MS;
-  work.observer.jobsRecreated('in_progress', 3);
-  work.observer.jobWorkerReplaced('withdraw');
-  now += 60 * MINUTE_MS - 1;
-  expectWarnings({}, [/^5 jobs missing in Redis had to be added/, /^1 BullMQ worker hung and had to be replaced/]);
-  now += 1;
-  expectWarnings({}, []);
-});
-
 // The last test: these stay lost for the whole process.
 it('warns of log lines that were lost, also where Redis is unavailable', () => {
   failsafeLogger(throwingLogger).info({}, 'lost');

@@ -303,14 +303,6 @@ function settled(members: readonly Member[]): Member[] {
   });
 }
 
-it('an account belongs to the holder of the lease where two work for them', () => {
-  const claims = new Set([1]);
-  for (const holder of ['a', 'b']) {
-    const members = ['a', 'b'].map((id) => aMember(id, [1], { claims, held: id === holder ? claims : NONE }));
-    expect(assignAccounts(members).get(1)).toBe(holder);
-  }
-});
-
 function anyMembers(random: Random): Member[] {
   const pick = (from: readonly number[], part: number): Set<number> => new Set(from.filter(() => random.chance(part)));
   const all = range(random.whole(1, 40));
