@@ -136,10 +136,12 @@ it('the pace counts from the response though Redis takes long to record it', asy
   expect([records, arrivals[1]]).toEqual([2, (arrivals[0] ?? 0) + 100 + INTERVAL_MS]);
 });
 
-it('a payout is skipped in its state, or where there is none', async () => {
+it('a payout is skipped at once in its state, or where there is none', async () => {
+  const startedAt = rig.clock.now();
   await rig.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
   expect(await rig.send()).toEqual({ kind: 'skipped', state: 'cancelled' });
   expect(await rig.send('nobody')).toEqual({ kind: 'skipped', state: undefined });
+  expect(rig.clock.now()).toBe(startedAt);
   rig.expectNothingSent();
   expect(rig.gateway.connections).toEqual([]);
 });
