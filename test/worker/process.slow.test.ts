@@ -25,7 +25,6 @@ import {
   expectPace,
   expectPromisesKept,
   openWorkerIn,
-  type PayoutWorld,
   untilLeased,
   untilSent,
   untilSettled,
@@ -129,11 +128,6 @@ async function sendSome(count: number, sent: number) {
   return { redis, world, worker };
 }
 
-async function expectAllPaid(world: PayoutWorld, count: number) {
-  await untilSettledAfterOutage(world, count);
-  await expectPromisesKept(world);
-}
-
 it.each([
   ['SIGKILL', 500],
   ['SIGTERM', 30_000],
@@ -142,7 +136,8 @@ it.each([
   process.kill(redis.pid, signal);
   await delay(ms);
   await redis.startAgain();
-  await expectAllPaid(world, 5);
+  await untilSettledAfterOutage(world, 5);
+  await expectPromisesKept(world);
   expect((await world.producer.stats()).unknown).toBe(0);
 });
 
@@ -244,6 +239,8 @@ it('polls that became due without a worker are made at the rate, also by several
   expect(tookMs).toBeLessThan(((2 * PAYOUTS) / RATE) * 1_000);
 });
 
+const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
+
 it('jobs that are retried, promoted and added by hand send nothing again, nor too early', async () => {
   const world = await worldOfTest();
   const { platformId, producer, redisUrl, sandbox } = world;
@@ -251,7 +248,6 @@ it('jobs that are retried, promoted and added by hand send nothing again, nor to
   afterTest(async () => closeRedis(connection));
   const queue = closeAfterTest(new Queue('withdraw', { connection, prefix: `{payouts:${platformId}}` }));
   const jobOf = async (payoutId: string) => queue.getJob(toJobId({ payoutId }));
-  const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
   sandbox.addFaults([{ kind: 'reject', addresses: ['wallet-rejected'], message: 'wrong address' }]);
   const notBefore = new Date(Date.now() + 8_000);
   await producer.enqueue({ ...payout('later'), notBefore });
@@ -322,7 +318,6 @@ it('keys of the queues are deleted under a worker: every payout is sent once', a
     const platformId = 1_000 + index;
     const producer = world.producerOf(platformId);
     const keyOf = (name: string) => `{payouts:${platformId}}:${name}`;
-    const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
     const later = { ...payout('later'), notBefore: new Date(Date.now() + 20_000) };
     await producer.enqueueMany([...PLAIN.map(payout), { ...payout('urgent'), priority: 2 }, later]);
     await until('one is in progress', async () => (await producer.stats()).in_progress > 0);
