@@ -1,8 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { DEMO_FILE, readDemoPayouts } from '../../../src/cli/demo/demo-command.js';
 import { summarise, type DemoOutcome } from '../../../src/cli/demo/demo-summary.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
@@ -47,15 +43,4 @@ it('summarise with chaos allows an unknown payout', () => {
   expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', txhash: 't-2' }] });
   const command = "payouts resolve --account 1001 p-2 --not-sent --reason 'the gateway never received it'";
   expect(summaryOf(chaos).unknown).toMatchObject([{ txhash: null, command }]);
-});
-
-it('readDemoPayouts reads those of the package, repeats those of a file', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
-  const read = async (file: string, count?: number) => readDemoPayouts(file, new AbortController().signal, count);
-  expect(await read(DEMO_FILE)).toHaveLength(20);
-  const file = join(dir, 'payouts.csv');
-  await writeFile(file, 'payout_id,payment_id,amount,address_to\na,6,1.50,T9\nb,6,2,T8\n');
-  const three = (await read(file, 3)).map(({ payoutId, amount }) => `${payoutId} ${amount}`);
-  expect(three).toEqual(['a 1.5', 'b 2', 'a-2 1.5']);
-  await rm(dir, { recursive: true });
 });

@@ -65,15 +65,12 @@ it('in Redis: settings that may lose what was sent, which were allowed, or that 
 
 it('in Redis: one without TLS, or that asks for a password', async () => {
   const { url } = doctor.redis;
-  const find = async (redisUrl: string, detail: string): Promise<void> => {
-    const found = await doctor.expectFindings(1, [problemOf('Redis', detail)], { REDIS_URL: redisUrl });
-    expect(JSON.stringify(found)).not.toContain('hidden-word');
-  };
+  const find = async (redisUrl: string, detail: string) =>
+    doctor.expectFindings(1, [problemOf('Redis', detail)], { REDIS_URL: redisUrl });
   await find(url.replace('redis:', 'rediss:'), 'the port is open, but does not speak TLS');
   await doctor.client.config('SET', 'requirepass', 'right-word');
   try {
     await find(url, 'it asks for a password, and there is none in the address');
-    await find(url.replace('//', '//:hidden-word@'), 'WRONGPASS');
   } finally {
     await doctor.client.config('SET', 'requirepass', '');
   }
@@ -105,21 +102,17 @@ it('finds an archive into which nothing ever comes', async () => {
 });
 
 it('payouts doctor finds, in the policy: what keeps a worker from starting', async () => {
-  const usePolicy = async (rule: string, platformId = doctor.platformId): Promise<void> => {
-    const groups = 'groups: { finance: [alice, bob] }';
-    const text = `{ version: 1, platformId: ${platformId}, default: hold, ${groups}, rules: [${rule}] }`;
+  const usePolicy = async (rule: string): Promise<void> => {
+    const head = `version: 1, platformId: ${doctor.platformId}, default: hold, groups: { finance: [alice, bob] }`;
+    const text = `{ ${head}, rules: [${rule}] }`;
     doctor.environment['PAYOUT_POLICY_FILE'] = await write('policy.yaml', text);
   };
   await usePolicy('{ name: day, cap: { count: 10, within: 24h }, over: wait }');
   expect(await doctor.run()).toMatchObject({
     out: expect.stringMatching(/^✓ policy +1 rule in .*policy\.yaml; what no cap covers is held; hash [0-9a-f]{64}$/m),
   });
-  const fourEyes = '{ name: two, cap: { usd: 1 }, over: { approve: { by: finance, quorum: 1 } } }';
-  await usePolicy(fourEyes, doctor.platformId + 1);
-  const { found } = await doctor.findings();
-  const wrong = ['platformId must be', 'needs the keyring'].map((detail) => problemOf('policy', detail));
-  expect(found).toEqual(expect.arrayContaining(wrong));
-  await usePolicy(fourEyes);
+  await usePolicy('{ name: two, cap: { usd: 1 }, over: { approve: { by: finance, quorum: 1 } } }');
+  await doctor.expectFindings(1, [problemOf('policy', 'needs the keyring'), NO_SENDER]);
   const alice = keyEntry(testKey(2), { name: 'alice', role: 'approver', person: 'alice' });
   const keyring = JSON.stringify({ version: 1, keys: [keyEntry(testKey(1)), alice] });
   const keyed = await doctor.findings({ PAYOUT_KEYS_FILE: await write('keys.json', keyring) });
@@ -131,24 +124,19 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting', asy
 const key = (name: string): string => `${doctor.prefix}:${name}`;
 
 it('finds at once all that stands still: test/told has each alone', async () => {
-  const { client, platformId } = doctor;
+  const { client } = doctor;
   await client.hset(key('sender'), { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
   await client.zadd(key('state:queued'), 1, 'P-1');
   await client.zadd(key('state:unknown'), 1, 'P-2');
   await client.hset(key('ledger'), { pausedReason: 'gateway maintenance', pausedBy: 'anna' });
   await client.zadd(key('outbox'), 1, 'refunding P-1', 2, 'queued');
-  await write(`${platformId}.journal`, '{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n');
-  const archive = { PAYOUT_ARCHIVE_DIR: await write('a-file', ''), PAYOUT_RETENTION_DAYS: '30' };
-  const { code, found } = await doctor.findings({ SEND_JOURNAL_DIR: doctor.dir, ...archive });
-  const expected = [
-    problemOf('journal and ledger', 'of-another-redis'),
+  await doctor.expectFindings(1, [
     problemOf('sender', 'and 1 payout queued'),
+    warningOf('withdraw jobs', '1 of 1'),
+    warningOf('outbox', '2 members that', `redis-cli ZRANGE '${key('outbox')}' 0 -1`),
     problemOf('pause', 'gateway maintenance (by anna)'),
     warningOf('unknown payouts', '1 may or may not have been sent'),
-    warningOf('outbox', '2 members that', `redis-cli ZRANGE '${key('outbox')}' 0 -1`),
-    warningOf('archive folder', `/${platformId} cannot be written: ENOTDIR`),
-  ];
-  expect([code, found]).toEqual([1, expect.arrayContaining(expected)]);
+  ]);
 });
 
 it('finds a worker that refuses to send, instead of telling to start one', async () => {
@@ -254,22 +242,17 @@ it('payouts doctor names a key for final states that nobody would believe', asyn
   const worker = keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' });
   const missing = await findWith([shop(), ann()], environment);
   expect(missing).toEqual({ code: 1, found: [problemOf('keys', 'which has none of that name (got "worker-1")')] });
-  const other = await findWith([shop(), ann(), { ...worker, public: keyEntry(testKey(4)).public }], environment);
-  expect(other.found).toEqual([problemOf('keys', 'the keyring has another public key under it')]);
   expect(await findWith([shop(), ann(), worker], environment)).toEqual(FINE);
 });
 
-it('payouts doctor reads in the journal that what was signed before is not sent', async () => {
+it('payouts doctor reads in the journal what is not sent, and a pause that Redis has lost', async () => {
   const adopt = `\`payouts audit adopt-journal --account ${doctor.platformId} --reason WHY\``;
   const first = "this host sends no payout that was signed before the worker's first start";
   expect((await findWith([shop(), ann()])).found).toEqual([warningOf('signed journal', first, adopt)]);
   await withJournal(() => undefined);
   const before = warningOf('signed journal', `signed before ${new Date().toISOString().slice(0, 10)}`);
   expect((await findWith([shop(), ann()])).found).toEqual([before]);
-});
-
-it('payouts doctor reads in the journal a pause that someone removed from Redis', async () => {
   await withJournal(async (journal) => journal.notePaused({ at: Date.now(), reason: 'looks like a block' }));
-  const { found } = await findWith([shop(), ann()]);
-  expect(found).toContainEqual(problemOf('signed journal', '(looks like a block), although Redis shows no pause'));
+  const removed = problemOf('signed journal', '(looks like a block), although Redis shows no pause');
+  expect((await findWith([shop(), ann()])).found).toContainEqual(removed);
 });

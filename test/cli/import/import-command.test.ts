@@ -1,8 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { checkRows } from '../../../src/cli/import/check-rows.js';
-import type { Row } from '../../../src/cli/import/read-records.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
@@ -137,12 +135,6 @@ it('refuses a file without rows, with other bytes, that cannot be read', async (
     /^line 1: payoutId: must be a string[^]*^line 2: row: is JSON, but not[^]*^line 3: row: is not[^]*^line 4: row: is longer than 65536 characters$/m,
   );
   await cli.refused(2, /none: cannot be read: ENOENT/, 'import', join(cli.dir, 'none'), '--yes');
-  async function* rows(): AsyncGenerator<Row> {
-    for (let line = 1; line <= 250_001; line += 1) yield Promise.resolve({ line, problems: [] });
-  }
-  const source = { name: 'f', sizeBytes: 0, bytesRead: () => 0, nameField: String, rows: rows() };
-  const check = checkRows(source, { checksums: false }, new AbortController().signal, () => undefined);
-  await expect(check).rejects.toThrow('f: has more than 250000 rows: split the file');
 });
 
 it('stops at a signal while it waits for a pipe', async () => {
