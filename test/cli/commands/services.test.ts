@@ -112,7 +112,6 @@ it('payouts gateway exits 2 for invalid input and 1 for a refusal or no gateway'
   const wallet = ['gateway', 'wallet', '--payment-id'];
   const both = /--payment-id: must be a whole number.*got "x".*\n.*--order-id: must be 1 to 64/;
   await cli.refused(2, both, ...wallet, 'x', '--order-id', 'a b');
-  await cli.refused(2, /txhash: must be 1 to 256/, 'gateway', 'status', 'a b');
   await cli.refused(1, /refused \/transactionstatus: unknown txhash\n/, 'gateway', 'status', 'abc');
   cli.env['GATEWAY_SECRET_KEY'] = `${SECRET_KEY}x`;
   const wrongKey = await cli.refused(1, /refused \/balance: wrong signature/, 'gateway', 'balance');
@@ -128,7 +127,6 @@ describe('payouts sandbox', () => {
     const sandbox = startCli(
       [
         ...['sandbox', '--port', '0', '--host', '0.0.0.0', '--account', '2:hidden', '--balance', '50'],
-        ...['--latency-before', '0-3', '--settle-after', '5'],
         ...['--fault', 'reject:address=a:1,address=b,message=no = no'],
       ],
       { env },
@@ -152,7 +150,6 @@ describe('payouts sandbox', () => {
   it('refuses options that make no sense, without showing a secret', async () => {
     for (const [option, message] of [
       ['--account hidden', '--account: must be ID:SECRET'],
-      ['--balance -1', '--balance: must be a decimal such as 1000.5 (got "-1")'],
       ['--latency-before 9-3', '--latency-before: must be milliseconds'],
       ['--fault hang:twice', '--fault: "twice" is not a known condition'],
     ] as const) {

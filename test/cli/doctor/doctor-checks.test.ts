@@ -131,7 +131,6 @@ describe('checkWorker', () => {
       of({}, { ready: false, redis: 'unavailable', accounts: [] }),
       [{ status: 'problem', detail: 'not ready: Redis is unavailable to it' }],
     ],
-    ['stops', of({ role: 'stopped' }, { ready: false }), [{ status: 'problem', detail: 'not ready: it is stopping' }]],
     [
       'works for another account',
       of({ platformId: 8 }),

@@ -208,7 +208,6 @@ it('payouts keys init leaves nothing when the disk is full halfway, and works af
 
 it.each([
   ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
-  ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
   ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
   ['the operator is no id', ['--operator', '\u0430nn'], {}, /^payouts: --operator: must be an id .*U\+0430/],
 ])('payouts keys init makes nothing if %s', async (_, args, changes, words) => {
