@@ -220,8 +220,7 @@ it('payouts get says where a removed payout may be', async () => {
   await rm(folder.dir, { recursive: true });
   await cli.refused(3, /p-1 was cancelled.*not in the archive .*each host/, 'get', 'p-1');
   await cli.file('archive', 'a file in place of the folder');
-  for (const args of ['get p-1', 'list --archived'])
-    await cli.refused(2, /^payouts: PAYOUT_ARCHIVE_DIR: .* cannot be read: ENOTDIR/, ...args.split(' '));
+  await cli.refused(2, /^payouts: PAYOUT_ARCHIVE_DIR: .* cannot be read: ENOTDIR/, 'get', 'p-1');
   delete cli.env['PAYOUT_ARCHIVE_DIR'];
   const removed = /p-1 was cancelled, and PAYOUT_RETENTION_DAYS removed it.*same PAYOUT_ARCHIVE_DIR/;
   await cli.refused(3, removed, 'get', 'p-1');

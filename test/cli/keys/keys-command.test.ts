@@ -54,7 +54,6 @@ it('payouts keys generate writes a private key that only its owner reads, prints
   keyFile += '-2';
   const wrong = /^payouts: name: must be 1 to 32 of .*"-"\)\npayouts: --person: must not begin or end with spaces/;
   await cli.refused(2, wrong, ...generate('-', 'producer', ' a'));
-  await cli.refused(2, '--role', ...generate('a', 'boss', 'a'));
   expect(existsSync(keyFile)).toBe(false);
 });
 
@@ -221,9 +220,6 @@ it('payouts keys init puts no key under a folder that others can write', async (
   dir = join(cli.dir, 'a', 'b');
   await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
   expect(await readdir(cli.dir)).toEqual([]);
-  await chmod(cli.dir, 0o700);
-  dir = await cli.file('file', 'x');
-  await cli.refused(2, /^payouts: dir: /, ...init());
 });
 
 const bornAt = async (): Promise<number> => {
