@@ -66,7 +66,6 @@ it('prints its version, and exits 2 for wrong usage, with a suggestion', async (
   const unknown = await runCli(['cancle', 'p-1']);
   expect(unknown).toMatchObject({ code: 2, stdout: '' });
   expect(unknown.stderr).toMatch(/^payouts: unknown command 'cancle'\n\(Did you mean cancel\?\)/);
-  expect(await runInProcess(['get', '--frob'], {})).toMatchObject({ code: 2 });
 });
 
 it('exits 13 if it ends before the command is finished', () => {
