@@ -151,8 +151,7 @@ describe('secrets', () => {
 
 it('findMisspelt finds a variable that is nearly known, and no other', () => {
   const names = [
-    ...['PATH', 'REDIS_SERVICE_HOST', 'GATEWAY_INTERFACE'],
-    ...['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE', 'WITHDRAW_INTERVALL_MS', 'GATEWAY_SECRET_KEY_FIEL'],
+    ...['PATH', 'REDIS_SERVICE_HOST', 'REDIS_URL_FILE', 'WITHDRAW_INTERVALL_MS', 'GATEWAY_SECRET_KEY_FIEL'],
   ];
   const environment = Object.fromEntries(names.map((name) => [name, 'x']));
   expect(findMisspelt({ ...environment, LEASE_MSS: '' })).toEqual([
@@ -174,7 +173,6 @@ it('PAYOUT_EXPLORERS is a template of each currency', () => {
 
 it.each([
   ['6=http://explorer.example/{txhash}', 'must be a URL of https://'],
-  ['6=https://{txhash}.example/', 'must be a URL of https://, with {txhash} behind the host'],
   ['6=https://a.example/{txhash},6=https://b.example/{txhash}', 'names a payment_id twice'],
 ])('PAYOUT_EXPLORERS refuses %s', (text, message) => {
   expect(problemsOf(['PAYOUT_EXPLORERS'], { PAYOUT_EXPLORERS: text })['PAYOUT_EXPLORERS']).toContain(message);

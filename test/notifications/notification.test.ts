@@ -8,7 +8,6 @@ import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import { describeEvent, parseEventNames, type Notification } from '../../src/notifications/notification.js';
 import { formatRequest, postRequest, sign } from '../../src/notifications/post-request.js';
-import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { alertRules } from '../told/alerts.js';
 import { closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
 import { startReceiver, type Respond } from './support/receiver.js';
@@ -52,11 +51,10 @@ it('says what happened to the account, who did it and why', () => {
 });
 
 it('names the currency where the gateway told its name, and no message of a later state', () => {
-  const event = { eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'rejected', at: AT } as const;
+  const event = { eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
   const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined }];
-  expect(describeEvent(4242, event, 'rejected', PAYOUT, currencies).text).toContain('— 12.5 USDT (TRC-20) —');
-  const later = describeEvent(4242, { ...event, to: 'queued' }, 'queued', PAYOUT);
-  expect(later.text).toBe('Account 4242: payout invoice-77 is queued — 12.5 (payment_id 6)');
+  const { text } = describeEvent(4242, event, 'queued', PAYOUT, currencies);
+  expect(text).toBe('Account 4242: payout invoice-77 is queued — 12.5 USDT (TRC-20)');
 });
 
 it('says of a payout that is held why, and that someone altered it', () => {
@@ -153,11 +151,6 @@ it.each<[string, Respond, object]>([
   expect(result).toMatchObject({ kind: 'failed', ...failure });
   expect(JSON.stringify(result)).not.toContain('hunter2');
   expect(received).toHaveLength(1);
-});
-
-it('a request is not delivered where nobody listens', async () => {
-  const result = await postRequest(`http://127.0.0.1:${await findFreePort()}/hunter2`, REQUEST, 10_000);
-  expect(result).toEqual({ kind: 'failed', reason: 'no response: ECONNREFUSED' });
 });
 
 const page = readFileSync(new URL('../../docs/notifications.md', import.meta.url), 'utf8');
