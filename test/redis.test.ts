@@ -39,9 +39,7 @@ describe('parseRedisUrl', () => {
 
   it.each<[string, object]>([
     ['redis://h', single('h', 6379)],
-    ['rediss://h:1', single('h', 1, { tls: {} })],
     ['redis://[::1]:1', single('::1', 1)],
-    ['redis://u:a:b:c@h', single('h', 6379, { username: 'u', password: 'a:b:c' })],
     [`redis://us%40er:${encodeURIComponent(password)}@h`, single('h', 6379, { username: 'us@er', password })],
     [
       'rediss-sentinel://u:pw@a:1,b,[::1]:3/mymaster/2',

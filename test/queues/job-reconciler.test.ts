@@ -104,15 +104,6 @@ it('reconcile re-creates a job that ended without its payout having moved on', a
   expect(await withdraw.getFailedCount()).toBe(0);
 });
 
-it('reconcile re-creates polls', async () => {
-  await rig.enqueue(['p', 'q']);
-  for (const payoutId of ['p', 'q']) await rig.accept(payoutId);
-  await redis.del(status.toKey('delayed'));
-  expect(await check('in_progress')).toBe(2);
-  expect(await rig.places(status)).toEqual(['delayed p~0', 'delayed q~0']);
-  expect((await status.getJob('p~0'))?.opts.delay).toBe(5_000);
-});
-
 it('reconcile re-creates the place of a job that a worker runs, among the active ones', async () => {
   await rig.enqueue(['running']);
   await lose('wait');
