@@ -5,7 +5,7 @@ import { fromUnits, toUnits, worthInUnits } from '../src/base/decimal.js';
 import type { InvalidInputError, Problem } from '../src/base/errors.js';
 import { amountField, baseUrlField, parseInput, payoutIdField } from '../src/base/fields.js';
 import { platformIdField, txhashField } from '../src/base/fields.js';
-import { formatAmount, formatDuration, formatMoney, formatTimeUtc } from '../src/base/format.js';
+import { formatAmount, formatDuration, formatTimeUtc } from '../src/base/format.js';
 import { toPlainLog } from '../src/base/plain-text.js';
 
 const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
@@ -49,12 +49,6 @@ it.each([
   ['0.1234567890123456789', '0.123456789012345678…'],
 ])('an amount %s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
   expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
-});
-
-it('an amount has its currency by name where that is known, else by its id', () => {
-  const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
-  expect(formatMoney('1077', 6, currencies)).toBe('1,077 USDT (TRC-20)');
-  expect(formatMoney('0.5', 7, currencies)).toBe('0.5 (payment_id 7)');
 });
 
 const TXHASHES = [`0x${'0'.repeat(63)}1`, 'nullable9', '0x00e', 'NaNo', '-_7aB', 'n', '10', '!~', 'x'.repeat(256)];

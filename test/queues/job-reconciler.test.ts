@@ -264,7 +264,6 @@ it.each([
 it.each([
   ['metadata', '{', '"mended"'],
   ['state', 'refunding', 'queued'],
-  ['h0', 'yesterday\tqueued', '1\tqueued'],
 ])(
   'relayOutbox delivers the others, keeps one that cannot be read and reports it once: %s',
   async (field, broken, mended) => {

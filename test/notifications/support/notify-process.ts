@@ -8,10 +8,9 @@ export async function startNotify(
   platformId: number,
   url: string,
   env: Readonly<Record<string, string>> = {},
-  args: readonly string[] = [],
 ) {
   const port = await findFreePort();
-  const cli = startCli(['notify', ...args], {
+  const cli = startCli(['notify'], {
     env: {
       REDIS_URL: redisUrl,
       GATEWAY_PLATFORM_ID: String(platformId),
