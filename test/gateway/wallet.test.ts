@@ -174,6 +174,9 @@ it.each([
   [`${XRP}:1`, X_TAG_1, true],
   ['1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '1boatslrhtknngkdxeeobr76b53lettpyt', false],
   [`${TON.raw}:5`, `${TON.raw}:05`, false],
+  [`${XRP}:tag`, `${XRP}:TAG`, false],
+  ['0xab', 'ab', false],
+  ['abc', 'abc ', false],
 ])('%s and %s are the same address: %s', (one, other, isSame) => {
   expect([isSameAddress(one, other), isSameAddress(other, one)]).toEqual([isSame, isSame]);
 });

@@ -77,7 +77,9 @@ it('payouts that are held take no second from those behind them', async () => {
 type Where = Omit<RedisOptions, 'replyMapping'>;
 
 const HOSTILE: Where = {
-  ...{ lazyConnect: true, stringNumbers: true, commandTimeout: 1, readOnly: true, retryStrategy: () => null },
+  ...{ lazyConnect: true, stringNumbers: true, enableAutoPipelining: true, enableOfflineQueue: false },
+  ...{ maxRetriesPerRequest: 50, commandTimeout: 1, connectTimeout: 1, readOnly: true },
+  ...{ reconnectOnError: () => 2, retryStrategy: () => null },
 };
 
 it('a worker pays where a connection of the application goes, and does not use it', async () => {

@@ -65,12 +65,15 @@ it('in Redis: settings that may lose what was sent, which were allowed, or that 
 
 it('in Redis: one without TLS, or that asks for a password', async () => {
   const { url } = doctor.redis;
-  const find = async (redisUrl: string, detail: string) =>
-    doctor.expectFindings(1, [problemOf('Redis', detail)], { REDIS_URL: redisUrl });
+  const find = async (redisUrl: string, detail: string) => {
+    const found = await doctor.expectFindings(1, [problemOf('Redis', detail)], { REDIS_URL: redisUrl });
+    expect(JSON.stringify(found)).not.toContain('hidden-word');
+  };
   await find(url.replace('redis:', 'rediss:'), 'the port is open, but does not speak TLS');
   await doctor.client.config('SET', 'requirepass', 'right-word');
   try {
     await find(url, 'it asks for a password, and there is none in the address');
+    await find(url.replace('//', '//:hidden-word@'), 'WRONGPASS');
   } finally {
     await doctor.client.config('SET', 'requirepass', '');
   }
