@@ -27,7 +27,7 @@ import { compiledScript, runScript, WORLD_KEYS } from './script-runner.js';
 
 export interface WorldLedgerOptions {
   readonly clock: Pick<Clock, 'wallNow'>;
-  readonly nextLedgerId: () => string;
+  readonly nextLedgerId?: () => string;
 }
 
 const { ledger: LEDGER, sender: SENDER, journals: JOURNALS, objections: OBJECTIONS } = WORLD_KEYS;
@@ -44,7 +44,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   #lastReply: Reply = null;
   #adoptions = 0;
 
-  constructor({ clock, nextLedgerId }: WorldLedgerOptions) {
+  constructor({ clock, nextLedgerId = countLedgers() }: WorldLedgerOptions) {
     const redis = new MemoryRedis(() => clock.wallNow());
     const connection: LedgerConnection = {
       platformId: 1,
@@ -250,6 +250,11 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     const token = `adoption-${(this.#adoptions += 1)}`;
     return adopting.adoptLedger(this.connection, highest, token, journals, actor, bookmarks, act);
   }
+}
+
+export function countLedgers(prefix = ''): () => string {
+  let count = 0;
+  return () => `${prefix}ledger-${(count += 1)}`;
 }
 
 const NO_CLOCK: Clock = {

@@ -6,11 +6,9 @@ import { createWallClock } from '../ledger/support/wall-clock.js';
 import type { RedisSnapshot } from './memory-redis.js';
 import { setFields, WorldLedger } from './world-ledger.js';
 
-export function makeWorldRig(
-  nextLedgerId = countLedgers(),
-  clock = createWallClock(),
-): AccountRig<TestAccount & { readonly sender: WorldLedger }> {
-  const sender = new WorldLedger({ clock, nextLedgerId });
+export function makeWorldRig(): AccountRig<TestAccount & { readonly sender: WorldLedger }> {
+  const clock = createWallClock();
+  const sender = new WorldLedger({ clock });
   const { connection, payoutLedger } = sender;
   const { platformId, redis } = connection;
   return makeRig({
@@ -20,10 +18,7 @@ export function makeWorldRig(
   });
 }
 
-export function countLedgers(): () => string {
-  let count = 0;
-  return () => `ledger-${(count += 1)}`;
-}
+export { countLedgers } from './world-ledger.js';
 
 interface RigSnapshot extends RedisSnapshot {
   readonly lease: LeaseView | undefined;

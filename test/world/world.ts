@@ -61,6 +61,10 @@ export abstract class World {
     return false;
   }
 
+  wallNow() {
+    return WALL_START + Math.round(this.now);
+  }
+
   fault(probability: number) {
     return this.mayFail && this.random.chance(probability);
   }

@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ALWAYS_UP, connectLedger, type LinkedRedis, linkGateway, linkLedger, openGateway } from '../../world/links.js';
 import type { RedisSnapshot } from '../../world/memory-redis.js';
 import { makeWorker, newPayout, type Pieces, soundPieces, type WorldWorker } from '../../world/worker.js';
-import { never, WALL_START, WorldProcess } from '../../world/world.js';
+import { countLedgers } from '../../world/world-ledger.js';
+import { never, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
 import { findFalseState } from '../simulation/simulation.js';
@@ -139,11 +140,7 @@ type Account = ReturnType<typeof openAccount>;
 function openAccount(world: ExploredWorld, scenario: Scenario, pieces: Pieces, number: number) {
   const { accounts, payouts, workers, hasOwnJournals } = scenario;
   const prefix = accounts === 1 ? '' : `a${number + 1}.`;
-  let ledgers = 0;
-  const ledger = pieces.makeLedger({
-    clock: { wallNow: () => WALL_START + Math.round(world.now) },
-    nextLedgerId: () => `${prefix}ledger-${(ledgers += 1)}`,
-  });
+  const ledger = pieces.makeLedger({ clock: world, nextLedgerId: countLedgers(prefix) });
   let snapshots: RedisSnapshot[] = [];
   let isSettled: boolean | undefined;
   let isRolledBack = false;

@@ -103,7 +103,7 @@ export function scheduleFaults(run: Simulation) {
     if (forgottenIn(redis.ledger, host.file).length > 0) return;
     killAll(host, 'loses its DISK');
     lostFiles.push(host.file);
-    host.file = new JournalFile(`${host.file.journalId}-next`, control?.wallNow);
+    host.file = new JournalFile(`${host.file.journalId}-next`, control && world.wallNow());
   };
 
   /**

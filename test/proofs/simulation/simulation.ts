@@ -2,13 +2,14 @@ import { Random } from '../../doubles/random.js';
 import { type GatewayBook, openGateway } from '../../world/links.js';
 import { type Pieces, soundPieces, walletOf } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
-import { type Progress, WALL_START, World } from '../../world/world.js';
+import { type Progress, World } from '../../world/world.js';
 import { type FaultInjector, makeInjector, openRedis, scheduleFaults, type SimRedis } from './faults.js';
 import { openHosts, type SimHosts } from './hosts.js';
 import { makePlan, type Plan } from './plan.js';
+import { CLOCKS_WITHIN_MS as POLICED_CLOCKS_WITHIN_MS } from './policed/judge.js';
 import { SimPolicy } from './policed/policy.js';
 import { type Attacker, openAttacker } from './signed/attacker.js';
-import { openControl, type SimControl } from './signed/control.js';
+import { CLOCKS_WITHIN_MS, openControl, type SimControl } from './signed/control.js';
 import { Situations } from './situations.js';
 import { openUsers } from './users.js';
 
@@ -95,11 +96,7 @@ export class Simulation {
     const isSigned = signed || this.policy?.isSigned === true;
     this.control = isSigned ? openControl(seed, world, plan, this.policy) : undefined;
     this.injector = makeInjector(this);
-    let ledgers = 0;
-    const ledger = pieces.makeLedger({
-      clock: { wallNow: () => WALL_START + Math.round(world.now) },
-      nextLedgerId: () => `ledger-${(ledgers += 1)}`,
-    });
+    const ledger = pieces.makeLedger({ clock: world });
     this.redis = openRedis(this, ledger);
     this.attacker = this.control?.hasAttacker === true ? openAttacker(this, this.control) : undefined;
     this.book = openGateway(world, this.#mayBreak, this.policy?.judge);
@@ -134,9 +131,10 @@ export class Simulation {
     }
   }
 
-  /** How far the wall clock of a host may be off. */
+  /** A wall clock that is off by more holds payouts, and pauses, for as long: its host is repaired first. */
   tolerated(offsetMs: number) {
-    return (this.policy ?? this.control)?.withinTolerance(offsetMs) ?? offsetMs;
+    const withinMs = this.policy ? POLICED_CLOCKS_WITHIN_MS : this.control ? CLOCKS_WITHIN_MS : Infinity;
+    return Math.max(-withinMs, Math.min(withinMs, offsetMs));
   }
 
   get isAttacked() {

@@ -142,7 +142,7 @@ export function openSignedUsers(run: SignedRun, control: SimControl) {
     const files = run.hosts.all.map(({ file }) => file);
     if (!files.every((file) => control.book.isComplete(file.lines))) return false;
     world.situations.meet('a journal is declared complete');
-    for (const file of files) file.declareComplete(control.wallNow);
+    for (const file of files) file.declareComplete(world.wallNow());
     return true;
   };
 

@@ -149,21 +149,12 @@ function paceFromTheSend(): Mistake {
 type Withdraw = WithdrawConnection['withdraw'];
 
 function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Withdraw): WithdrawGateway {
-  return {
-    probe: async (signal) => gateway.probe(signal),
+  return but(gateway, {
     openConnection: async (signal) => {
       const connection = await gateway.openConnection(signal);
-      return {
-        get usable() {
-          return connection.usable;
-        },
-        withdraw: wrap(async (request, options) => connection.withdraw(request, options)),
-        close: () => {
-          connection.close();
-        },
-      };
+      return but(connection, { withdraw: wrap(async (...args) => connection.withdraw(...args)) });
     },
-  };
+  });
 }
 
 function withMayWrite(gateway: WithdrawGateway, change: (mayWrite: () => boolean) => () => boolean): WithdrawGateway {
@@ -286,10 +277,10 @@ function blind(journal: SendJournal): SendJournal {
   return but(journal, { ledger: undefined, knows: () => false, lastSends: () => [], changedByOthers });
 }
 
-export function but<Journal extends object>(journal: Journal, changes: Partial<Journal>): Journal {
-  return new Proxy(journal, {
+export function but<Piece extends object>(piece: Piece, changes: Partial<Piece>): Piece {
+  return new Proxy(piece, {
     get: (target, name) => {
-      if (name in changes) return changes[name as keyof Journal];
+      if (name in changes) return changes[name as keyof Piece];
       const value: unknown = Reflect.get(target, name);
       return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
     },

@@ -7,11 +7,11 @@ import { Random } from '../../../doubles/random.js';
 import type { WorkerLedger } from '../../../world/links.js';
 import { newPayout } from '../../../world/worker.js';
 import { alterPayout, type WorldLedger } from '../../../world/world-ledger.js';
-import { WALL_START, type WorldProcess } from '../../../world/world.js';
+import type { WorldProcess } from '../../../world/world.js';
 import type { Plan } from '../plan.js';
 import { APPROVER_KEYS, type ApproverKey, signApproval } from '../signed/control.js';
 import type { ChanceWorld } from '../simulation.js';
-import { CLOCKS_WITHIN_MS, PolicyJudge } from './judge.js';
+import { PolicyJudge } from './judge.js';
 import { APPROVERS, drawRules, drawWindow, LIST, LISTED, openRates, type SimRules, toPolicy } from './rules.js';
 
 export class SimPolicy {
@@ -76,10 +76,6 @@ export class SimPolicy {
     };
   }
 
-  withinTolerance(offsetMs: number) {
-    return Math.max(-CLOCKS_WITHIN_MS, Math.min(CLOCKS_WITHIN_MS, offsetMs));
-  }
-
   get drainsWithinMs() {
     const { rules, rates } = this.rules;
     const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
@@ -105,10 +101,6 @@ export class SimPolicy {
     if (isHeld && this.random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
       await ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
     } else if (this.isSigned) await this.approvers.look(ledger, payout);
-  }
-
-  get wallNow() {
-    return Math.round(WALL_START + this.world.now);
   }
 
   askedFor(payoutId: string): readonly (string | undefined)[] {
@@ -207,7 +199,8 @@ class SimApprovers {
   }
 
   async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw = {}) {
-    const { world, wallNow: at } = this.#policy;
+    const { world } = this.#policy;
+    const at = world.wallNow();
     const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve' } = flaw;
     if (about.signed === undefined) return;
     const approval = signApproval(key, payout, about, decision, [at, at + lifetimeMs]);
@@ -231,13 +224,13 @@ class SimApprovers {
     const payout = this.#read.get(`${process} ${payoutId}`);
     if (payout === undefined) return false;
     const signatures = [...(payout.approvals ?? []).map(({ signature }) => signature), ...this.#removed];
-    const rejections = this.#of(payout, 'reject', this.#policy.wallNow + slackMs, signatures);
+    const rejections = this.#of(payout, 'reject', this.#policy.world.wallNow() + slackMs, signatures);
     return rejections.length === 0 && this.approversOf(payout, -slackMs).size >= quorum;
   }
 
   approversOf(payout: Payout, forMs: number): Set<string> {
     const own = this.#policy.askedFor(payout.payoutId);
-    const persons = this.#of(payout, 'approve', this.#policy.wallNow + forMs).map(({ person }) => person);
+    const persons = this.#of(payout, 'approve', this.#policy.world.wallNow() + forMs).map(({ person }) => person);
     return new Set(persons.filter((person) => APPROVERS.includes(person) && !own.includes(person)));
   }
 

@@ -166,7 +166,7 @@ function openBook(world: Pick<World, 'now' | 'fail'>, { guardMs, inFlightMaxMs }
 
 export const FIRST_BIRTH = WALL_START - 8 * 24 * 60 * 60 * 1_000;
 const MINUTE_MS = 60_000;
-const CLOCKS_WITHIN_MS = 2 * MINUTE_MS;
+export const CLOCKS_WITHIN_MS = 2 * MINUTE_MS;
 
 export type SimControl = ReturnType<typeof openControl>;
 
@@ -183,10 +183,9 @@ export function openControl(
   const operatorAheadMs = random.pick([0, random.between(0, 280_000)]);
   const signedPayouts = new Map<string, NewPayout>();
   const { situations } = world;
-  const wallNow = () => Math.round(WALL_START + world.now);
 
   const signAs = (act: 'resend' | 'resume', about: Pick<Act, 'payoutId' | 'intent' | 'attempt'>) => {
-    const at = wallNow() + operatorAheadMs;
+    const at = world.wallNow() + operatorAheadMs;
     const lifetime = random.chance(0.1) ? random.between(5_000, 60_000) : ACT_LIFETIME_MS;
     const moments = { at: new Date(at).toISOString(), expiresAt: new Date(at + lifetime).toISOString() };
     const stated = { act, ...about, reason: 'looked it up', by: 'ann', ...moments };
@@ -197,7 +196,7 @@ export function openControl(
 
   const sign = (payoutId: string, ageMs: number) => {
     const payout = policed?.payout(payoutId) ?? newPayout(payoutId);
-    const clock = { wallNow: () => Math.round(wallNow() - ageMs) };
+    const clock = { wallNow: () => Math.round(world.wallNow() - ageMs) };
     const key = { name: 'shop', privateKey: KEYS.shop };
     const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
     const signed = { ...payout, signed: signer.sign(payout, { requestedBy: payout.requestedBy }) };
@@ -218,13 +217,6 @@ export function openControl(
 
   return {
     ...{ random, book, hasAttacker },
-
-    get wallNow() {
-      return wallNow();
-    },
-
-    /** A wall clock that is off by more holds payouts, and pauses, for as long: its host is repaired first. */
-    withinTolerance: (offsetMs: number) => Math.max(-CLOCKS_WITHIN_MS, Math.min(CLOCKS_WITHIN_MS, offsetMs)),
 
     journaled(process: WorldProcess, { journalId, isPaused }: JournalFile, line: JournalLine) {
       if ('paused' in line && isPaused) situations.meet('a pause is kept');
