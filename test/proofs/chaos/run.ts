@@ -6,19 +6,12 @@ import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report, seco
 import { drawPlan, type Plan } from './plan.js';
 import { runRound, type RoundResult } from './round.js';
 
-const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N] [--keep]
-
-Each round starts three workers for one account, a Redis, a link to it for each worker, and a gateway. While payouts are
-sent, what the round's seed has drawn goes wrong: workers are killed, stopped for longer than the lease, or ended in good
-order; Redis is killed, loses the end of its append-only file, or comes back older; links are slow, cut or silent; the
-gateway is stopped or holds its responses back. Then the faults end, and the gateway's own book is held against the three
-promises. Every tenth round runs at the real interval, the others at an eighth of it.
+const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N]
 
   --rounds N    how many rounds (200)
   --from SEED   the first round's seed; each round takes the next (1)
   --jobs N      rounds at the same time (2)
   --signed      payouts are signed, and the workers have a keyring; an operator signs, too, and decides whatever is open
-  --keep        keep the logs of rounds that passed, too
 
 A seed decides which faults strike and when; what they meet depends on the machine, so a failure may take some repeats.
 `;
@@ -26,7 +19,7 @@ A seed decides which faults strike and when; what they meet depends on the machi
 const { values } = parseArgs({
   options: {
     ...{ rounds: { ...TEXT, default: '200' }, from: { ...TEXT, default: '1' } },
-    ...{ jobs: { ...TEXT, default: '2' }, signed: FLAG, keep: FLAG, help: FLAG },
+    ...{ jobs: { ...TEXT, default: '2' }, signed: FLAG, help: FLAG },
   },
 });
 
@@ -63,7 +56,7 @@ async function judge(seed: number): Promise<[Plan, RoundResult]> {
   print(describe(plan, result, secondsSince(startedAt)));
   const failed = result.broken.length > 0;
   if (failed) explain(plan, result);
-  if (!failed && !values.keep) await rm(dir, { recursive: true, force: true });
+  if (!failed) await rm(dir, { recursive: true, force: true });
   else print(`  logs: ${dir}`);
   return [plan, result];
 }

@@ -236,7 +236,6 @@ export interface Exploration {
 type ExploreOptions = Readonly<{
   branch?: Branch | undefined;
   pieces?: Pieces | undefined;
-  onSchedule?: (schedule: Schedule) => void;
   stopAtFirst?: boolean;
 }>;
 
@@ -256,7 +255,7 @@ const ROOT: Branch = { schedule: [], last: -1 };
  * chosen in the order of the steps, so that events which a deviation causes can deviate too.
  */
 export async function explore(scenario: Scenario, bounds: Bounds, options: ExploreOptions = {}): Promise<Exploration> {
-  const { pieces, onSchedule, stopAtFirst = false } = options;
+  const { pieces, stopAtFirst = false } = options;
   const findings: Finding[] = [];
   const seen = new Set<string>();
   let runs = 0;
@@ -273,7 +272,6 @@ export async function explore(scenario: Scenario, bounds: Bounds, options: Explo
     const { schedule, last } = branch;
     if (runs % TURN_EVERY_RUNS === 0) await nextTurn();
     runs += 1;
-    onSchedule?.(schedule);
     const { broken, steps } = await runScenario(scenario, schedule, {
       ...(pieces && { pieces }),
       describesState: bounds.isPruned,

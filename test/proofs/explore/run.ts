@@ -28,7 +28,8 @@ import {
 import { DEVIATION_KINDS, type DeviationKind, scenarioOf, SCENARIOS, type Schedule } from './scenario.js';
 
 type Planted = { readonly name: string } & (
-  | Readonly<{ plant: Partial<Pieces> | SourceChange; scenario: string; bounds: Bounds }>
+  | Readonly<{ pieces: Partial<Pieces>; scenario: string; bounds: Bounds }>
+  | Readonly<{ plant: SourceChange; pass: string }>
   | Readonly<{ plant: SourceChange; test: string }>
 );
 
@@ -120,7 +121,7 @@ const NOT_FOUND = 'journal read only at the start';
 
 const BY_SCENARIO = Object.entries(mistakes)
   .filter(([name]) => name !== NOT_FOUND && BY_TESTS.every((planted) => planted.name !== name))
-  .map(([name, pieces]) => ({ name, plant: pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
+  .map(([name, pieces]) => ({ name, pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
 
 const BEGUN = 'if (refusal !== undefined) return refusal;\n';
 
@@ -128,7 +129,7 @@ const PLANTED: readonly Planted[] = [
   {
     name: 'an attempt not released before its write',
     plant: { file: SENDER, edits: [['    this.#ownAttempts.release(attempt);\n', '']] },
-    ...{ scenario: 'slow', bounds: LOST_AND_OLDER },
+    pass: 'lost and older',
   },
   {
     name: "guard counted from the begin's reply",
@@ -140,27 +141,25 @@ const PLANTED: readonly Planted[] = [
         [BEGUN, `${BEGUN}      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n`],
       ],
     },
-    ...{ scenario: 'slow', bounds: LATE_AND_STOPPED },
+    pass: 'held and stopped',
   },
   ...BY_SCENARIO,
   ...BY_TESTS,
 ];
 
-const USAGE = `npm run explore                                    every pass: see PASSES in test/proofs/explore/run.ts
-npm run explore -- --scenario NAME --deviations N [--kinds hold,stop,…] [--focused] [--pruned] [--first]
-                                                   one scenario under every schedule of N deviations; with --pruned, of
-                                                   moments that differ in time only the first stands for all
-npm run explore -- --scenario NAME --schedule JSON prints every step of one run
-npm run explore -- --planted [NAME]                plants mistakes: each has to be found
+const USAGE = `npm run explore                       every pass: see PASSES in test/proofs/explore/run.ts
+npm run explore -- --scenario NAME    one scenario, with --pass 'lost and older', or every schedule of --deviations N;
+                                      --first stops at the first that breaks a promise
+npm run explore -- --scenario NAME --schedule JSON    prints every step of one run
+npm run explore -- --planted [NAME]   plants mistakes: each has to be found
 scenarios: ${Object.keys(SCENARIOS).join(', ')}
 `;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    ...{ scenario: TEXT, schedule: TEXT, deviations: { ...TEXT, default: '1' } },
-    kinds: { ...TEXT, default: DEVIATION_KINDS.join(',') },
-    ...{ focused: FLAG, pruned: FLAG, first: FLAG, planted: FLAG, help: FLAG },
+    ...{ scenario: TEXT, schedule: TEXT, deviations: TEXT },
+    ...{ pass: { ...TEXT, default: 'one deviation' }, first: FLAG, planted: FLAG, help: FLAG },
   },
 });
 
@@ -189,11 +188,11 @@ async function main() {
   if (values.planted) return runPlanted(positionals.join(' '));
   if (values.scenario === undefined) return runPasses();
   if (values.schedule !== undefined) return trace(values.scenario, JSON.parse(values.schedule) as Schedule);
-  const kinds = values.kinds.split(',') as DeviationKind[];
-  const unknown = kinds.find((kind) => !DEVIATION_KINDS.includes(kind));
-  if (unknown !== undefined) throw new Error(`There is no deviation ${unknown}\n${USAGE}`);
-  const deviations = wholeNumber(values.deviations, USAGE);
-  return run(values.scenario, { deviations, kinds, isFocused: values.focused, isPruned: values.pruned });
+  const pass = PASSES.find(([title]) => title === values.pass);
+  if (pass === undefined) throw new Error(`There is no pass ${values.pass}`);
+  const [title, bounds] = pass;
+  const deviations = wholeNumber(values.deviations ?? String(bounds.deviations), USAGE);
+  return run(values.scenario, { ...bounds, deviations }, title);
 }
 
 async function runPasses() {
@@ -256,13 +255,11 @@ async function runPlanted(name: string) {
 
 async function findPlanted(planted: Planted) {
   if ('test' in planted) return /✕ .*/.exec(await runInCopy(planted.plant, jest(planted.test)))?.[0];
-  const { name, plant, scenario, bounds } = planted;
-  if ('file' in plant) {
-    const { deviations, kinds, isFocused, isPruned } = bounds;
-    const flags = ['--first', ...(isFocused ? ['--focused'] : []), ...(isPruned ? ['--pruned'] : [])];
-    const extent = ['--scenario', scenario, '--deviations', `${deviations}`, '--kinds', kinds.join(',')];
-    return /run \d+: .*/.exec(await runInCopy(plant, program('test/proofs/explore/run.ts', ...flags, ...extent)))?.[0];
+  if ('pass' in planted) {
+    const args = ['--scenario', 'slow', '--pass', planted.pass, '--first'];
+    return /run \d+: .*/.exec(await runInCopy(planted.plant, program('test/proofs/explore/run.ts', ...args)))?.[0];
   }
+  const { name, scenario, bounds } = planted;
   const [first] = (await exploreInParallel({ scenario, bounds, planted: name, stopAtFirst: true })).findings;
   return first && `run ${first.run}: ${first.broken}`;
 }

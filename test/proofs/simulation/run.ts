@@ -14,7 +14,6 @@ npm run simulate -- --trace --from S [--signed | --policed] [--planted NAME]  pr
 `;
 
 const SEEDS_PER_SITUATION = 1_000;
-const PROGRESS_EVERY_MS = 10_000;
 const SEEDS_PER_TASK = 200;
 
 const { values, positionals } = parseArgs({
@@ -67,18 +66,13 @@ async function main() {
 
 async function runAll(from: number, seeds: number) {
   const startedAt = performance.now();
-  let shownAt = startedAt;
-  let [done, arrivals] = [0, 0];
+  let arrivals = 0;
   const broken: RangeResult['broken'][number][] = [];
   const met = new Map<Situation, number>();
-  await runTasks(PROGRAM, divide(from, seeds), (result, range) => {
-    done += range.seeds;
+  await runTasks(PROGRAM, divide(from, seeds), (result) => {
     arrivals += result.arrivals;
     broken.push(...result.broken);
     for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);
-    if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
-    shownAt = performance.now();
-    process.stderr.write(`${done} of ${seeds} seeds, ${broken.length} failed\n`);
   });
   const seconds = secondsSince(startedAt);
   const flags = `${signed ? ' --signed' : ''}${policed ? ' --policed' : ''}`;

@@ -9,9 +9,6 @@ import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report } fro
 
 const USAGE = `npm run soak -- [--hours H] [--seed SEED]
 
-A round of chaos that lasts hours: payouts at the real interval through three workers with the default settings, and every two
-to four minutes a mishap after which Redis knows all that it knew. Memory and file descriptors are sampled twice a minute.
-
   --hours H     for how long, such as 4 or 0.2 (1)
   --seed SEED   decides which faults strike (1)
 `;
