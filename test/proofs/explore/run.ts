@@ -25,7 +25,7 @@ import {
   listBranches,
   runScenario,
 } from './explorer.js';
-import { DEVIATION_KINDS, type DeviationKind, scenarioOf, SCENARIOS, type Schedule } from './scenario.js';
+import { DEVIATION_KINDS, scenarioOf, SCENARIOS, type Schedule } from './scenario.js';
 
 type Planted = { readonly name: string } & (
   | Readonly<{ pieces: Partial<Pieces>; scenario: string; bounds: Bounds }>

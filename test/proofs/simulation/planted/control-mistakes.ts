@@ -19,8 +19,15 @@ type MakeAuthority = Pieces['makeAuthority'];
 
 export const signedMistakes: Mistakes = {
   'signatures not verified': { makeAuthority: permitting(believeRedis) },
-  'one object verified, another sent': { makeAuthority: permitting(verifyAnother) },
-  'expiry not checked': { makeAuthority: permitting(ignoreTime) },
+  'one object verified, another sent': {
+    makeAuthority: permitting((sound, _, ledger) => (payout) => sound.permit(ledger.payout(payout.payoutId) ?? payout)),
+  },
+  'expiry not checked': {
+    makeAuthority: permitting((_, options) => (payout) => {
+      const issuedAt = Date.parse(payout.signed?.issuedAt ?? '');
+      return new SignedAuthority({ ...options, clock: { wallNow: () => issuedAt } }).permit(payout);
+    }),
+  },
   'verified only before the connection is opened': { makeAuthority: permitting(verifyOnce) },
   'earlier attempts of the journal not looked at': {
     makeAuthority: withAuthorityJournal({ unclearedAttempts: () => [] }),
@@ -80,17 +87,6 @@ function believeRedis(sound: SignedAuthority): Permit {
     const intent = intentHashOf(payout);
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
     return { kind: 'granted', signed: { intent, key: signed.key, issuedAt, expiresAt } };
-  };
-}
-
-function verifyAnother(sound: SignedAuthority, _: SignedRuntime, ledger: WorldLedger): Permit {
-  return (payout) => sound.permit(ledger.payout(payout.payoutId) ?? payout);
-}
-
-function ignoreTime(_: SignedAuthority, options: SignedRuntime): Permit {
-  return (payout) => {
-    const issuedAt = Date.parse(payout.signed?.issuedAt ?? '');
-    return new SignedAuthority({ ...options, clock: { wallNow: () => issuedAt } }).permit(payout);
   };
 }
 
@@ -156,13 +152,15 @@ export const policyMistakes: Mistakes = {
   'spends of the journal alone': withWitnesses({ hasJournal: true, hasLedger: false }),
   'windows that begin at fixed times, such as days': withSteps(1),
   'windows of buckets, such as hours': withSteps(6),
-  'what equals a cap refused': withRules(lowerCap),
+  'what equals a cap refused': withRules(({ cap }) => ({ cap: cap && { ...cap, limit: cap.limit - 1n } })),
   'amounts as floats': withSpent(({ amount }) => ({ amount: String(Number(amount)) })),
   'addresses with another tag counted apart': withSpent(({ addressTo }) => ({
     addressTo: addressTo.replace(':', '/'),
   })),
-  'rates that are old or jumped believed': withPolicy(withAnyRate),
-  'office hours not asked': withRules(alwaysOpen),
+  'rates that are old or jumped believed': withPolicy(({ usd }) => ({
+    usd: usd && { ...usd, maxAgeMs: 3_600_000, maxMovePercent: 1_000_000 },
+  })),
+  'office hours not asked': withRules(({ hours }) => ({ hours: hours && parseOfficeHours('Mon-Sun 00:00-24:00 UTC') })),
   'new addresses not waited for': withJournal(() => ({ seenAt: () => 0 })),
   'new tags of a known address not waited for': withJournal(seenWallets),
   'rejections forgotten with Redis': withJournal(() => ({ rejectionOf: () => undefined })),
@@ -255,24 +253,14 @@ function withSteps(steps: number): Mistake {
   });
 }
 
-function withPolicy(alter: (policy: Policy) => Policy): Mistake {
-  return change(({ current }) => ({ current: but(current, { policy: alter(current.policy) }) }));
+function withPolicy(alter: (policy: Policy) => Partial<Policy>): Mistake {
+  return change(({ current }) => ({
+    current: but(current, { policy: { ...current.policy, ...alter(current.policy) } }),
+  }));
 }
 
-function withRules(alter: (rule: PolicyRule) => PolicyRule): Mistake {
-  return withPolicy((policy) => ({ ...policy, rules: policy.rules.map(alter) }));
-}
-
-function lowerCap(rule: PolicyRule): PolicyRule {
-  return { ...rule, cap: rule.cap && { ...rule.cap, limit: rule.cap.limit - 1n } };
-}
-
-function withAnyRate(policy: Policy): Policy {
-  return { ...policy, usd: policy.usd && { ...policy.usd, maxAgeMs: 3_600_000, maxMovePercent: 1_000_000 } };
-}
-
-function alwaysOpen(rule: PolicyRule): PolicyRule {
-  return { ...rule, hours: rule.hours && parseOfficeHours('Mon-Sun 00:00-24:00 UTC') };
+function withRules(alter: (rule: PolicyRule) => Partial<PolicyRule>): Mistake {
+  return withPolicy(({ rules }) => ({ rules: rules.map((rule) => ({ ...rule, ...alter(rule) })) }));
 }
 
 function seenWallets(journal: SendJournal): Partial<SendJournal> {
@@ -296,8 +284,8 @@ function withApprovals(
       ...ledger,
       readPayout: async (payoutId) => {
         const payout = await ledger.readPayout(payoutId);
-        if (payout?.approvals === undefined || payout.signed === undefined) return payout;
-        return { ...payout, approvals: alter(payout, payout.approvals, clock) };
+        const { approvals, signed } = payout ?? {};
+        return payout && approvals && signed ? { ...payout, approvals: alter(payout, approvals, clock) } : payout;
       },
     }),
   };

@@ -28,37 +28,31 @@ export const mistakes: Mistakes = {
       pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
     },
   })),
-  'awaitingAnswer flag ignored on take-over': {
-    wrapLedger: (ledger) => ({
-      ...ledger,
-      readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
-    }),
-  },
+  'awaitingAnswer flag ignored on take-over': withCalls((ledger) => ({
+    readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
+  })),
   'no guard before the write': { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => () => pacer.isOpen) },
   'resend on timeout': { wrapGateway: resendOnce },
   'lease by expiry': { wrapLedger: expiringLease },
   'absent lease is free': { wrapLedger: freeWhereAbsent },
-  'no heartbeat during quarantine': {
-    wrapLedger: (ledger, { pacer }) => ({
-      ...ledger,
-      renewLease: async (lease) => {
-        if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
-        return ledger.renewLease(lease);
-      },
-    }),
-  },
+  'no heartbeat during quarantine': withCalls((ledger, { pacer }) => ({
+    renewLease: async (lease) => {
+      if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
+      return ledger.renewLease(lease);
+    },
+  })),
   'lease not asked when a send begins': withLedger(({ beginSend, readSender }) => ({
     beginSend: async (begin) => {
       const { lease, sendCount, last } = await readSender();
       return beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });
     },
   })),
-  'mark after the send': { wrapLedger: beginsLate, wrapJournal: (journal) => blind(journal) },
+  'mark after the send': { ...withCalls(beginsLate), wrapJournal: blind },
   'a send that waits for a disk that hangs, and is then written': {
     wrapJournal: (journal, { clock }) => but(journal, { append: appendsAtLast(journal, clock), isStalled: false }),
     wrapGateway: (gateway, { clock }) => withMayWrite(gateway, (mayWrite) => () => waited.has(clock) || mayWrite()),
   },
-  'journal not read': { wrapJournal: (journal) => blind(journal) },
+  'journal not read': { wrapJournal: blind },
   'journal read only at the start': {
     wrapJournal: (journal) => but(journal, { changedByOthers: async () => Promise.resolve(false) }),
   },
@@ -94,7 +88,7 @@ export const mistakes: Mistakes = {
     })),
     wrapJournal: (journal) => but(journal, { knows: () => false }),
   },
-  'an outcome recorded once and never again': { wrapLedger: recordsOnce },
+  'an outcome recorded once and never again': withCalls(recordsOnce),
   'objection as a pause': withLedger(({ ledger }) => ({
     object: async ({ reason }) => {
       await ledger.pause(reason);
@@ -118,6 +112,10 @@ function withLedger(change: (sound: LedgerCalls & { ledger: WorldLedger }) => Pa
       return Object.assign(ledger, change({ ...(sound as unknown as LedgerCalls), ledger }));
     },
   };
+}
+
+function withCalls(change: (ledger: WorkerLedger, context: PieceContext) => Partial<WorkerLedger>): Mistake {
+  return { wrapLedger: (ledger, context) => ({ ...ledger, ...change(ledger, context) }) };
 }
 
 function withPacer(change: (given: { pacer: Pacer; clock: Clock; pace: Pace }) => Partial<Pacer>): Mistake {
@@ -231,10 +229,9 @@ function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
   };
 }
 
-function beginsLate(ledger: WorkerLedger): WorkerLedger {
+function beginsLate(ledger: WorkerLedger): Partial<WorkerLedger> {
   let pending: BeginSend | undefined;
   return {
-    ...ledger,
     beginSend: async (begin) => {
       const payout = await ledger.readPayout(begin.payoutId);
       if (payout?.state !== 'queued')
@@ -287,10 +284,9 @@ export function but<Piece extends object>(piece: Piece, changes: Partial<Piece>)
   });
 }
 
-function recordsOnce(ledger: WorkerLedger): WorkerLedger {
+function recordsOnce(ledger: WorkerLedger): Partial<WorkerLedger> {
   const recorded = new Set<string>();
   return {
-    ...ledger,
     finishSend: async (attempt, ...rest) => {
       if (recorded.has(attempt.token)) return { recorded: false };
       const reply = await ledger.finishSend(attempt, ...rest);
