@@ -294,3 +294,11 @@ it.each(documented)('%s names commands that the program accepts', async (_, comm
     expect({ command, code, stderr, parsed }).toEqual({ command, code: 0, stderr: '', parsed: true });
   }
 });
+
+it('README.md names every command', () => {
+  const [, section = ''] = read('README.md').split('## Commands');
+  const [table = ''] = section.split('\n## ');
+  const names = COMMAND_GROUPS.flatMap(({ commands }) => commands.map(({ usage }) => usage.replace(/ .*/, '')));
+  expect(names.length).toBeGreaterThan(15);
+  for (const name of names) expect(table).toMatch(new RegExp(`[ \`]${name}\``));
+});

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
+import http from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { InvalidInputError } from '../../src/base/errors.js';
-import { exchangeOnce } from '../../src/gateway/exchange-once.js';
+import { exchangeOnce, postForm } from '../../src/gateway/exchange-once.js';
 import {
   GatewayInvalidResponseError,
   GatewayRejectedError,
@@ -272,4 +273,11 @@ it('the log discloses neither address nor hash, even where the gateway repeats i
     expect.objectContaining({ endpoint: 'balance', httpStatus: 200, outcome: 'failed' }),
   ]);
   expect(everything(logger.lines)).not.toMatch(new RegExp(`${SECRET_KEY}|${REQUEST.addressTo}|[0-9a-f]{64}`, 'i'));
+});
+
+it('an error contains nothing of the request', async () => {
+  const posted = postForm('http://127.0.0.1:1/withdraw', 'amount=1&hash=f00', new http.Agent());
+  const failure: unknown = await posted.catch((error: unknown) => error);
+  expect(failure).toMatchObject({ message: expect.stringMatching(/ECONNREFUSED/) });
+  expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('f00');
 });

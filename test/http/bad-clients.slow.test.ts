@@ -180,3 +180,10 @@ it('tells a reader of events that it is alive, and disconnects one that takes no
   await client.quit();
   await rig.close();
 });
+
+it('refuses headers of more than 8 kB', async () => {
+  const socket = await open();
+  socket.write(`GET /v1/stats HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(9_000)}\r\n\r\n`);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 431 /);
+});

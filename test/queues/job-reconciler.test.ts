@@ -262,11 +262,11 @@ it.each([
 });
 
 it.each([
-  ['metadata', '{', '"mended"'],
+  ['metadata', '{', '"repaired"'],
   ['state', 'refunding', 'queued'],
 ])(
   'relayOutbox delivers the others, keeps one that cannot be read and reports it once: %s',
-  async (field, broken, mended) => {
+  async (field, broken, repaired) => {
     await accept('broken', 'sound');
     await setField('broken', field, broken);
     expect([await relay(), await relay()]).toEqual([1, 0]);
@@ -274,7 +274,7 @@ it.each([
     expect(rig.errors).toEqual([
       [{ payoutId: 'broken', error: expect.stringContaining('payout broken') }, expect.stringContaining('no job')],
     ]);
-    await setField('broken', field, mended);
+    await setField('broken', field, repaired);
     expect(await relay()).toBe(1);
     expect(await withdrawJobs()).toEqual(['broken~0', 'sound~0']);
   },

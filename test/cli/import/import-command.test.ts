@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { checkRows } from '../../../src/cli/import/check-rows.js';
+import type { Row } from '../../../src/cli/import/read-records.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
@@ -270,4 +272,13 @@ it('a payment id that the gateway does not list is one too', async () => {
   await cli.refused(2, '--payment-id: must be in the gateway', ...enqueueTo('7', TRON));
   cli.env['PAYOUT_CHECK_PAYMENT_IDS'] = 'false';
   for (const args of [['import', file, '--yes'], enqueueTo('7', TRON)]) await cli.ok(...args);
+});
+
+it('an import has at most 250,000 rows', async () => {
+  async function* rows(): AsyncGenerator<Row> {
+    for (let line = 1; line <= 250_001; line += 1) yield Promise.resolve({ line, problems: [] });
+  }
+  const source = { name: 'f', sizeBytes: 0, bytesRead: () => 0, nameField: String, rows: rows() };
+  const check = checkRows(source, { checksums: false }, new AbortController().signal, () => undefined);
+  await expect(check).rejects.toThrow('f: has more than 250000 rows: split the file');
 });

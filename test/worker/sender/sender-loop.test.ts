@@ -128,7 +128,7 @@ it('a role whose work fails keeps the lease until a recovery in progress has end
   expect(one.said).toContain(FAILED);
 });
 
-it('a role ends at once where Redis is away and nothing is to be recorded', async () => {
+it('a role ends at once where Redis is away and there is nothing to record', async () => {
   const one = await startSender();
   cutFromRedis(one);
   const stoppedAt = world.clock.now();
