@@ -198,9 +198,56 @@ it('a write that fails of an outcome is told and throws nothing', async () => {
   await journal.append(aSend('q', 2));
 });
 
+it('reading makes no journal where there is none, and leaves a torn last line as it is', async () => {
+  expect([await read(), await readJournal(`${folder.dir}/missing`, 1)]).toEqual([undefined, undefined]);
+  expect(await readdir(folder.dir)).toEqual([]);
+  await folder.write([HEADER, LEDGER, aSend('p', 1)]);
+  await folder.add('{"payoutId"');
+  const before = await folder.text();
+  const journal = await read();
+  expect([journal?.journalId, journal?.lastSends(9)]).toEqual(['abcdef012345', [aSend('p', 1)]]);
+  expect(await folder.text()).toBe(before);
+});
+
+describe('the items of a journal', () => {
+  it('are what stands in all files, the oldest first, each send with its outcome', async () => {
+    const [p, q, r] = [aSend('p', 1), aSend('q', 2), aSend('r', 4)];
+    const adopted = { ...LEDGER, sends: 3, token: 'adoption', adopted: true };
+    await folder.write([HEADER, LEDGER, p, { peers: [PEER] }, outcomeOf(p, 'not_sent'), q], 1);
+    await folder.write([HEADER, LEDGER, outcomeOf(q, 'accepted'), adopted, r]);
+    expect(await itemsOf(await folder.open())).toEqual([
+      LEDGER,
+      { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' }, outcomeAt: 1_900_000_000_500 },
+      { peers: [PEER] },
+      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' }, outcomeAt: 1_900_000_000_500 },
+      LEDGER,
+      adopted,
+      r,
+    ]);
+  });
+
+  it('are given a few at a time: no outcome hundreds of sends behind its own is waited for', async () => {
+    const sends = Array.from({ length: 300 }, (_, index) => aSend(`p-${index}`, index + 1));
+    const outcomes = [1, 0].map((index) => outcomeOf(sends[index] ?? aSend('none', 1), 'accepted'));
+    await folder.write([HEADER, ...sends.toSpliced(152, 0, outcomes[0] as never), ...outcomes.slice(1)]);
+    const items = await itemsOf(await folder.open());
+    expect(items).toMatchObject(sends.map(({ payoutId }) => ({ payoutId })));
+    expect(items.filter((item) => 'outcome' in item)).toMatchObject([{ payoutId: 'p-1' }]);
+  });
+
+  it('say where a line makes no sense, also in a file that nothing else reads', async () => {
+    await folder.write([{ v: 2, journalId: 'abcdef012345' }, LEDGER, { payoutId: 'p' }], 1);
+    await folder.write([HEADER, LEDGER], 2);
+    await folder.write([HEADER, LEDGER]);
+    await expect(itemsOf(await folder.open())).rejects.toThrow(/cannot be read at .*1\.journal\.1:3/);
+  });
+});
+
 /** A system call that does not return: what was asked, and what is asked then, is refused within seconds. */
 describe('a disk that does not answer', () => {
   const STALLED = 'has not answered for 5 s: nothing is sent until it does';
+  /** Longer than mutation testing gives other tests. */
+  const LIMIT_MS = 30_000;
   let journal: FileSendJournal;
   let answers: (() => void) | undefined;
   beforeEach(async () => {
@@ -252,61 +299,21 @@ describe('a disk that does not answer', () => {
       await journal.append(aSend('p', 2, { attempt: 2 }));
       expect(journal.knows('p', 2)).toBe(true);
     },
+    LIMIT_MS,
   );
 
-  it('is not taken for hanging by a process that stood still itself', async () => {
-    await hang('datasync');
-    const appending = journal.append(aSend('p', 1));
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    answers?.();
-    const end = performance.now() + 5_500;
-    while (performance.now() < end) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
-    await appending;
-    expect(journal.isStalled).toBe(false);
-  });
-});
-
-it('reading makes no journal where there is none, and leaves a torn last line as it is', async () => {
-  expect([await read(), await readJournal(`${folder.dir}/missing`, 1)]).toEqual([undefined, undefined]);
-  expect(await readdir(folder.dir)).toEqual([]);
-  await folder.write([HEADER, LEDGER, aSend('p', 1)]);
-  await folder.add('{"payoutId"');
-  const before = await folder.text();
-  const journal = await read();
-  expect([journal?.journalId, journal?.lastSends(9)]).toEqual(['abcdef012345', [aSend('p', 1)]]);
-  expect(await folder.text()).toBe(before);
-});
-
-describe('the items of a journal', () => {
-  it('are what stands in all files, the oldest first, each send with its outcome', async () => {
-    const [p, q, r] = [aSend('p', 1), aSend('q', 2), aSend('r', 4)];
-    const adopted = { ...LEDGER, sends: 3, token: 'adoption', adopted: true };
-    await folder.write([HEADER, LEDGER, p, { peers: [PEER] }, outcomeOf(p, 'not_sent'), q], 1);
-    await folder.write([HEADER, LEDGER, outcomeOf(q, 'accepted'), adopted, r]);
-    expect(await itemsOf(await folder.open())).toEqual([
-      LEDGER,
-      { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' }, outcomeAt: 1_900_000_000_500 },
-      { peers: [PEER] },
-      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' }, outcomeAt: 1_900_000_000_500 },
-      LEDGER,
-      adopted,
-      r,
-    ]);
-  });
-
-  it('are given a few at a time: no outcome hundreds of sends behind its own is waited for', async () => {
-    const sends = Array.from({ length: 300 }, (_, index) => aSend(`p-${index}`, index + 1));
-    const outcomes = [1, 0].map((index) => outcomeOf(sends[index] ?? aSend('none', 1), 'accepted'));
-    await folder.write([HEADER, ...sends.toSpliced(152, 0, outcomes[0] as never), ...outcomes.slice(1)]);
-    const items = await itemsOf(await folder.open());
-    expect(items).toMatchObject(sends.map(({ payoutId }) => ({ payoutId })));
-    expect(items.filter((item) => 'outcome' in item)).toMatchObject([{ payoutId: 'p-1' }]);
-  });
-
-  it('say where a line makes no sense, also in a file that nothing else reads', async () => {
-    await folder.write([{ v: 2, journalId: 'abcdef012345' }, LEDGER, { payoutId: 'p' }], 1);
-    await folder.write([HEADER, LEDGER], 2);
-    await folder.write([HEADER, LEDGER]);
-    await expect(itemsOf(await folder.open())).rejects.toThrow(/cannot be read at .*1\.journal\.1:3/);
-  });
+  it(
+    'is not taken for hanging by a process that stood still itself',
+    async () => {
+      await hang('datasync');
+      const appending = journal.append(aSend('p', 1));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      answers?.();
+      const end = performance.now() + 5_500;
+      while (performance.now() < end) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+      await appending;
+      expect(journal.isStalled).toBe(false);
+    },
+    LIMIT_MS,
+  );
 });
