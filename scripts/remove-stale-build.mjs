@@ -1,0 +1,11 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+
+function modulesIn(folder, ending) {
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
+  const modules = names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
+  return modules.sort().join('\n');
+}
+
+// tsc writes only what has changed: files of a deleted module would stay, and could still be imported; files that somebody
+// removed would not come back.
+if (modulesIn('src', '.ts') !== modulesIn('dist', '.d.ts')) rmSync('dist', { recursive: true, force: true });
