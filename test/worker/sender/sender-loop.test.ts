@@ -108,6 +108,23 @@ it('a role starts again where its work fails, without giving the lease back', as
   expect(one.said).toContain(FAILED);
 });
 
+it('a role that was the sender tells the ledger again what its journal knows', async () => {
+  const { lease, attempt } = await world.earlierSend();
+  await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
+  const journal = new MemoryJournal('j-one');
+  journal.given({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' }, journaled(attempt));
+  let works = 0;
+  const work = async (_: ActiveSender, end: AbortSignal) => {
+    works += 1;
+    if (works > 1) return untilAborted(end);
+    journal.noteOutcome(attempt, { kind: 'accepted', txhash: 'h' }, 0);
+    throw new Error('no queue');
+  };
+  await startSender({ journal, work });
+  await world.advance(LEASE_MS);
+  expect([works, await world.stateOf('p')]).toEqual([2, 'in_progress']);
+});
+
 it('a role whose work fails keeps the lease until a recovery in progress has ended', async () => {
   let calls = 0;
   let endRecovery = (): void => undefined;
