@@ -109,6 +109,14 @@ describe('a payout that the journal has as sent', () => {
     expect(authority.permit({ ...again, attempt: 2 })).toEqual(refused('sent_before', true));
   });
 
+  it('is let pass by no act a second time, also where Redis forgot an attempt, so that the next has its number', async () => {
+    await sent(payout, 1);
+    const again = { ...payout, attempt: 1, act: anAct() };
+    await sent(again, 1);
+    const message = expect.stringContaining('the act was used before');
+    expect(authority.permit(again)).toMatchObject({ kind: 'refused', hold: { message, isTampering: true } });
+  });
+
   it.each([
     [DOUBT_MS + 60_000, 'refused'],
     [DOUBT_MS - 1_000, 'granted'],
