@@ -249,7 +249,8 @@ it('jobs that are retried, promoted and added by hand send nothing again, nor to
   const queue = closeAfterTest(new Queue('withdraw', { connection, prefix: `{payouts:${platformId}}` }));
   const jobOf = async (payoutId: string) => queue.getJob(toJobId({ payoutId }));
   sandbox.addFaults([{ kind: 'reject', addresses: ['wallet-rejected'], message: 'wrong address' }]);
-  const notBefore = new Date(Date.now() + 8_000);
+  // Longer than a busy machine takes to start the worker and to send the others.
+  const notBefore = new Date(Date.now() + 20_000);
   await producer.enqueue({ ...payout('later'), notBefore });
   await (await jobOf('later'))?.promote();
   await producer.enqueue({ ...payout('low'), priority: 9 });
