@@ -1,4 +1,7 @@
-/** `npm run mutation [-- NAMES]`: all of it, or the groups and Lua scripts named. See docs/proofs.md. */
+/**
+ * `npm run mutation [-- NAMES | --tonight]`: all of it, the groups and Lua scripts named, or those of one folder, another
+ * one each day. See docs/proofs.md.
+ */
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -12,6 +15,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const REPORTS = join(ROOT, 'reports', 'mutation');
 const STRYKER = 'test/proofs/mutation/node_modules/@stryker-mutator/core/bin/stryker.js';
 const SCORE_MIN = 90;
+const DAY_MS = 24 * 60 * 60 * 1_000;
 
 type Mutant = Readonly<{ file: string; line: number; mistake: string; killed: boolean }>;
 
@@ -24,8 +28,9 @@ type StrykerMutant = Readonly<{
 type StrykerReport = Readonly<{ files: Record<string, { mutants: readonly StrykerMutant[] }> }>;
 const VERDICTS: Readonly<Record<string, boolean>> = { Killed: true, Timeout: true, Survived: false, NoCoverage: false };
 
-async function main(names: readonly string[]) {
+async function main(args: readonly string[]) {
   const startedAt = performance.now();
+  const names = args[0] === '--tonight' ? chooseFolder(Date.now()) : args;
   await mkdir(REPORTS, { recursive: true });
   const known = [...Object.keys(groups), ...Object.keys(scriptTests)];
   const unknown = names.filter((name) => !known.includes(name));
@@ -53,6 +58,16 @@ async function main(names: readonly string[]) {
   print(`in total: ${describe(mutants)}, in ${(secondsSince(startedAt) / 60).toFixed(1)} min`);
   print(`folders with at least ${SCORE_MIN} %: ${folders.size - failed} passed, ${failed} failed`);
   return failed === 0;
+}
+
+function chooseFolder(at: number): readonly string[] {
+  const folders = new Map<string, string[]>();
+  for (const [name, { mutate }] of Object.entries(groups)) {
+    const folder = dirname(mutate[0] ?? '');
+    folders.set(folder, [...(folders.get(folder) ?? []), name]);
+  }
+  const choices = [...folders.values(), Object.keys(scriptTests)];
+  return choices[Math.floor(at / DAY_MS) % choices.length] ?? [];
 }
 
 async function runGroup(group: string) {
