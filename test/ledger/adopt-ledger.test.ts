@@ -53,6 +53,17 @@ async function makeLedger(): Promise<SendToAdopt> {
   return aSend('p', 1, (await begun()).token);
 }
 
+it('bind binds the ledger to another gateway once, with the act, and says so in the events', async () => {
+  const bind = async (audience: string, act?: string) => ledger.bind(audience, ANN, act);
+  expect(await bind('https://other.example#1')).toBe(true);
+  expect(await readSenderView(connection)).toMatchObject({ audience: 'https://other.example#1', adoptAct: undefined });
+  expect(await unchanged(async () => bind('https://other.example#1', 'again'))).toBe(false);
+  expect(await bind('https://third.example#1', 'signed')).toBe(true);
+  expect(await readSenderView(connection)).toMatchObject({ audience: 'https://third.example#1', adoptAct: 'signed' });
+  const reasons = (await redis.xrange(keys.events, '-', '+')).map(([, entry]) => entry.at(-1));
+  expect(reasons).toEqual(['other', 'third'].map((name) => `bound to "https://${name}.example#1": restored a copy`));
+});
+
 it('findForgottenSends names the sends that the ledger does not know, in order, with their state', async () => {
   const known = await makeLedger();
   const sends = [aSend('gone'), known, aSend('p', 2), aSend('q'), aSend('p', 1, 'another')];

@@ -24,7 +24,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'declare-new': ['operator/payout-operator.test.ts'],
   'renew-lease': [CONTRACT, PAYOUTS],
   'begin-send': [CONTRACT],
-  'bind-ledger': [CONTRACT, 'worker/process.test.ts'],
+  'bind-ledger': [ADOPTION],
   'count-payouts': STATISTICS,
   'change-payouts': ['ledger/change-payouts.test.ts', PAYOUTS, 'ledger/transitions.test.ts', EVENTS, CONTRACT],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
