@@ -24,7 +24,7 @@ let clock: ManualClock;
 let journal: MemoryJournal;
 let verdict: ResumeVerdict;
 let asked: { readonly act: string | undefined; readonly pausedAt: number }[];
-let reported: number;
+let reported: unknown[][];
 let inRedis: { pausedReason?: string; resumeAct?: string };
 let pause: KeptPause;
 
@@ -32,13 +32,13 @@ beforeEach(() => {
   clock = new ManualClock();
   journal = new MemoryJournal();
   verdict = { kind: 'refused', message: 'there is no signed act' };
-  [asked, reported, inRedis] = [[], 0, {}];
+  [asked, reported, inRedis] = [[], [], {}];
   const runtime = makeRuntime({
     clock,
     journal,
     senderLedger: { readSender: async () => Promise.resolve(inRedis) } as unknown as SenderLedger,
     settings: { maxRejectionsInARow: 3, maxPayoutRejectionsInARow: 4 },
-    observer: { ...noObserver, signatureRefused: () => (reported += 1) },
+    observer: { ...noObserver, signatureRefused: (...what) => void reported.push(what) },
   });
   pause = new KeptPause(runtime, {
     judgeResume: (act, pausedAt) => {
@@ -80,6 +80,11 @@ it('what pauses is noted once, as of the moment it was seen', async () => {
   expect(journal.lines.filter((line) => 'paused' in line)).toEqual([{ paused: { at: seenAt, reason: 'the first' } }]);
 });
 
+it('no pause asks nobody for an act, and neither Redis', async () => {
+  inRedis = { pausedReason: 'of Redis' };
+  expect([await pause.find(), asked, reported]).toEqual([undefined, [], []]);
+});
+
 describe('a kept pause that Redis does not know', () => {
   beforeEach(async () => {
     await outcomes(BLOCKED);
@@ -89,7 +94,7 @@ describe('a kept pause that Redis does not know', () => {
   it('stands, and is reported once', async () => {
     expect(await pause.find()).toMatch(/was not ended by a signed act: there is no signed act/);
     expect(await pause.find()).toMatch(/payouts resume --key/);
-    expect(reported).toBe(1);
+    expect(reported).toEqual([['resume', true]]);
     expect(journal.pausedReason).toBeDefined();
   });
 
@@ -230,7 +235,7 @@ it.each<[string, WithdrawOutcome, RegExp | undefined]>([
     { kind: 'unknown', reason: 'HTTP 429: the body is not JSON', httpStatus: 429, durationMs: 1 },
     /looks like a rate limit: HTTP 429: the body is not JSON$/,
   ],
-  ['no response at all not', { kind: 'unknown', reason: 'the account blocked it', durationMs: 1 }, undefined],
+  ['no response at all not', { kind: 'unknown', reason: 'account blocked', durationMs: 1 }, undefined],
   ['what was not sent not', { kind: 'not_sent', reason: 'account blocked' }, undefined],
   ['an acceptance not', { kind: 'accepted', txhash: 'blocked', durationMs: 1 }, undefined],
 ])('of what came of a send: %s', (_name, outcome, expected) => {
