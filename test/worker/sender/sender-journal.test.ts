@@ -108,6 +108,7 @@ it.each<[string, () => unknown]>([
   ['Redis is unavailable', () => rig.fail('readSender', UNAVAILABLE)],
   ['another send has this number', become({ last: 'theirs' })],
   ['Redis has another number of sends', become({ sendCount: 7 })],
+  ['Redis has another ledger', () => Object.assign(rig.heldLease.view, { ledgerId: 'another' })],
   ['Redis came back with fewer heartbeats', () => Object.assign(rig.heldLease, { heartbeat: () => 99 })],
   [
     'the journal has another send of this number',
