@@ -3,6 +3,7 @@ import { onAnyClock } from '../../../src/base/clock.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { keptIntervalMs, Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { HOLD, takeLease } from '../../ledger/contract/ledger-rig.js';
 import {
@@ -203,6 +204,32 @@ it('a rejection is judged where it comes while the payout waits for its second',
   expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
   expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
   rig.expectNothingSent();
+});
+
+it('what a policy counts is noted with the begin, in journal and ledger', async () => {
+  const judged = [{ policy: 'f'.repeat(64), usd: '12500000' }, { policy: 'e'.repeat(64) }] as const;
+  const signed = {
+    ...{ intent: '0'.repeat(64), key: 'shop', issuedAt: 1, expiresAt: 2, doubtMs: 3 },
+    proof: { signature: 's'.repeat(86) },
+  };
+  const permitAll: SendAuthority['permit'] = ({ payoutId }) =>
+    payoutId === 'p'
+      ? { kind: 'granted', signed, counted: { judged: judged[0], keepMs: 60_000 } }
+      : { kind: 'granted', counted: { judged: judged[1], keepMs: 60_000 } };
+  rig = await makeSendRig({ authority: { permit: permitAll } });
+  const begunIn = async () =>
+    (await rig.ledger.readSpends()).flatMap((event) => (event.kind === 'begun' ? [event.spend] : []));
+  const spendOf = (payoutId: string) => {
+    const { paymentId, amount, addressTo } = aPayout(payoutId);
+    return { id: expect.any(String), payoutId, attempt: 1, paymentId, amount, addressTo };
+  };
+  await rig.expectSent();
+  await rig.expectSent('q');
+  expect(await begunIn()).toEqual([{ ...spendOf('p'), signer: 'shop', usd: 12_500_000n }, spendOf('q')]);
+  const [first, second] = rig.journal.sends;
+  expect(first).toMatchObject({ signed, judged: judged[0] });
+  expect(second).toMatchObject({ judged: judged[1] });
+  expect(second).not.toHaveProperty('signed');
 });
 
 let clock: ManualClock;
