@@ -3,6 +3,7 @@ import { onAnyClock } from '../../../src/base/clock.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { keptIntervalMs, Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { HOLD, takeLease } from '../../ledger/contract/ledger-rig.js';
@@ -190,6 +191,19 @@ it.each([false, true])('a rejection is on disk before it is in the ledger; with 
     isFull ? { kind: 'not_sent', reason: 'no space left' } : { kind: 'skipped', state: 'held' },
   );
   expect([steps, await rig.stateOf()]).toEqual([['kept while queued'], isFull ? 'queued' : 'held']);
+});
+
+it.each([
+  [{ kind: 'policy', reason: 'wait' }, 'info payout held by the policy', []],
+  [{ kind: 'signature', isTampering: true }, 'error payout held: it was tampered with', [[HOLD.reason, true]]],
+  [{ kind: 'signature', isTampering: false }, 'warn payout held', [[HOLD.reason, false]]],
+] as const)('what is held is said and counted by its kind: %o', async (given, line, counted) => {
+  const refusals: unknown[][] = [];
+  const observer = { ...noObserver, signatureRefused: (...what: unknown[]) => void refusals.push(what) };
+  const hold = { ...HOLD, ...given };
+  rig = await makeSendRig({ authority: { permit: () => ({ kind: 'refused', hold }) }, observer });
+  await rig.send();
+  expect([rig.said, refusals]).toEqual([[line], counted]);
 });
 
 it('a rejection is judged where it comes while the payout waits for its second', async () => {
