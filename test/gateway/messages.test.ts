@@ -8,7 +8,7 @@ import { parse as parseJson } from 'lossless-json';
 import { comparePayment, describeDifferences } from '../../src/gateway/compare-payment.js';
 import { classifyWithdrawResponse, ENDPOINTS, toPackageName, type EndpointName } from '../../src/gateway/endpoints.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from '../../src/gateway/payment-fields.js';
-import { parseDecimal, parseResponse } from '../../src/gateway/responses.js';
+import { parseDecimal, parseResponse, parseText } from '../../src/gateway/responses.js';
 import { createRequestSigner, encodeForm, type FormFields, signForm, toFormFields } from '../../src/gateway/signing.js';
 
 /** What is asked of the gateway, and what its responses mean. */
@@ -334,6 +334,11 @@ it.each([
 ])('parseDecimal %s is %s, as a text and as a JSON number', (text, expected) => {
   expect(parseDecimal(text)).toBe(expected);
   if (text !== '007') expect(parseDecimal(parseJson(text))).toBe(expected);
+});
+
+it('parseText takes a text, and the digits of a number', () => {
+  expect(['a', parseJson('7.0e1')].map(parseText)).toEqual(['a', '7.0e1']);
+  for (const value of ['', true, null, undefined, 7, {}]) expect([value, parseText(value)]).toEqual([value, undefined]);
 });
 
 it('parseDecimal refuses what is no decimal, or neither text nor number', () => {

@@ -6,6 +6,7 @@ import {
   beginOne,
   begun,
   change,
+  clock,
   enqueue,
   finish,
   read,
@@ -139,6 +140,7 @@ describe('a late response', () => {
     expect(await read()).not.toHaveProperty('lateTxhash');
     expect(await finish(attempt, ACCEPTED)).toEqual(LATE_PAYMENT);
     expect(await read()).toMatchObject({ state: to, lateTxhash: 'h', ...extra });
+    clock.advance(5);
     expect(await unchanged(async () => finish(attempt, ACCEPTED))).toEqual(LATE_PAYMENT);
   });
 

@@ -10,7 +10,7 @@ const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
 const PRELUDE_TESTS = Object.fromEntries(
   PRELUDE_PARTS.map((part) => [
     `prelude/${part}`,
-    [PAYOUTS, EVENTS, CONTRACT, RETENTION, 'ledger/transitions.test.ts'],
+    [PAYOUTS, EVENTS, CONTRACT, RETENTION, 'ledger/transitions.test.ts', 'ledger/ledger-format.test.ts'],
   ]),
 );
 
