@@ -129,11 +129,14 @@ describe('adoption of a send that the journal knows', () => {
     expect(await read()).toMatchObject({ state: 'unknown', attempt: 7 });
   });
 
-  it('notes the payment of a payout that another attempt paid as a late one', async () => {
-    await bring('in_progress');
-    expect(await rig.adoptSend(SENT, ACCEPTED)).toBeUndefined();
-    expect(await read()).toMatchObject({ txhash: 't', lateTxhash: 'h' });
-  });
+  it.each(['another attempt', 'this attempt, by another txhash,'])(
+    'notes what %s paid as a late payment',
+    async (who) => {
+      const known = await bring('in_progress');
+      expect(await rig.adoptSend(who === 'another attempt' ? SENT : known, ACCEPTED)).toBeUndefined();
+      expect(await read()).toMatchObject({ txhash: 't', lateTxhash: 'h' });
+    },
+  );
 
   it('distinguishes a number that was used up from a send of the same number', async () => {
     await bring('queued');

@@ -3,6 +3,7 @@ import { PRELUDE_PARTS } from '../../../../src/ledger/ledger-connection.js';
 const CONTRACT = 'ledger/redis-sender-ledger.test.ts';
 const PAYOUTS = 'ledger/payout-ledger.test.ts';
 const ADOPTION = 'ledger/adopt-ledger.test.ts';
+const QUERIES = 'ledger/payout-queries.test.ts';
 const EVENTS = 'ledger/events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
 const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
@@ -10,7 +11,16 @@ const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
 const PRELUDE_TESTS = Object.fromEntries(
   PRELUDE_PARTS.map((part) => [
     `prelude/${part}`,
-    [PAYOUTS, EVENTS, CONTRACT, RETENTION, 'ledger/transitions.test.ts', 'ledger/ledger-format.test.ts'],
+    [
+      PAYOUTS,
+      EVENTS,
+      CONTRACT,
+      RETENTION,
+      ADOPTION,
+      QUERIES,
+      'ledger/transitions.test.ts',
+      'ledger/ledger-format.test.ts',
+    ],
   ]),
 );
 
@@ -27,12 +37,12 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'bind-ledger': [ADOPTION],
   'count-payouts': STATISTICS,
   'change-payouts': ['ledger/change-payouts.test.ts', PAYOUTS, 'ledger/transitions.test.ts', EVENTS, CONTRACT],
-  'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
+  'enqueue-payouts': [PAYOUTS, 'producer/payout-producer.test.ts', ADOPTION, QUERIES, RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
   'hold-payout': [CONTRACT, 'cli/commands/change-commands.test.ts'],
   'doubt-payouts': [CONTRACT, ADOPTION],
-  'object-to-ledger': [CONTRACT, 'ledger/payout-queries.test.ts'],
+  'object-to-ledger': [CONTRACT, QUERIES],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
   ...PRELUDE_TESTS,
   'publish-event': [EVENTS, 'worker/reconciliation/reconciler.test.ts'],
