@@ -98,6 +98,15 @@ it('adoptSends makes unknown what was forgotten, says which, and does nothing a 
   expect(await unchanged(async () => adopt(sends))).toEqual([]);
 });
 
+it('removePayouts leaves a txhash to the payout that has it, where the removed one names it too', async () => {
+  await finish(await begun(), ACCEPTED);
+  await enqueue('q');
+  await change('q', 'queued', 'cancelled');
+  await redis.hset(keys.payout('q'), 'txhash', 'h');
+  expect(await removePayouts(connection, 'cancelled', clock.wallNow() + 1, 10)).toHaveLength(1);
+  expect(await ledger.findByTxhash('h')).toBe('p');
+});
+
 it('adoptSends leaves a txhash to the payout that gets it, where one that was put back names it', async () => {
   await enqueue('p', 'q');
   await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');

@@ -27,7 +27,7 @@ const PRELUDE_TESTS = Object.fromEntries(
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'mark-sends-unknown': [CONTRACT, EVENTS],
   'ack-group-event': [EVENTS],
-  'acquire-lease': [CONTRACT],
+  'acquire-lease': [CONTRACT, 'ledger/ledger-format.test.ts'],
   'add-approval': ['control/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
@@ -49,7 +49,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'read-group-events': [EVENTS],
   'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],
-  'remove-payouts': [RETENTION, ...STATISTICS],
+  'remove-payouts': [RETENTION, ADOPTION, ...STATISTICS],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
   'revert-send': [CONTRACT],
   'set-group-idle': [EVENTS],
