@@ -54,6 +54,7 @@ it('recovery leaves another attempt than was seen, and payouts in other states, 
   const wrong = [{ token: 'another' }, { attempt: 2 }].map((other) => ({ ...attempt, ...other }));
   const mark = async () => sender.markSendsUnknown(lease, [...wrong, accepted, rejected], 'r', 0);
   expect(await unchanged(mark)).toEqual([]);
+  expect(await sender.markSendsUnknown(lease, [...wrong, attempt], 'r', 0)).toEqual(['p']);
 });
 
 it('recovery is for the holder only', async () => {
