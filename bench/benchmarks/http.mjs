@@ -20,20 +20,26 @@ const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
  * Payouts a second through the HTTP door from 50 keep-alive connections, against 50 calls of `enqueue` at a time in one
  * process. Both run for the whole benchmark, in turns on the same Redis, each with an account of its own, and both are
  * warm: the first payouts are not counted. The clients are a process of their own, and so is the door.
+ *
+ * A bare server of node:http answers the same clients without doing anything. A process that also enqueues needs its time
+ * and that of the library: this is the most that a door can reach on the machine.
  */
 export async function run({ quick, note }) {
   const { payouts: count, iterations } = quick ? { payouts: 500, iterations: 1 } : { payouts: 5_000, iterations: 7 };
   const redis = await startMeasuredRedis();
-  const ways = { library: await openLibrary(redis.url), door: await openDoor(redis.url) };
+  const ways = { library: await openLibrary(redis.url), bare: await openBareServer(), door: await openDoor(redis.url) };
   try {
     const rates = [];
     for (let turn = 0; turn <= iterations; turn += 1) {
       const rate = {};
       // The other way goes first in the next turn.
-      for (const name of turn % 2 === 0 ? ['library', 'door'] : ['door', 'library']) {
+      for (const name of turn % 2 === 0 ? ['library', 'bare', 'door'] : ['door', 'bare', 'library']) {
         rate[name] = await measure(redis, ways[name], toOneWallet(samplePayouts(count, `turn-${turn}`)));
       }
-      if (turn > 0) rates.push({ ...rate, ratio: rate.door.perSecond / rate.library.perSecond });
+      if (turn > 0) {
+        const [library, bare, door] = [rate.library, rate.bare, rate.door].map(({ perSecond }) => perSecond);
+        rates.push({ ...rate, ratio: door / library, ofMost: door * (1 / library + 1 / bare) });
+      }
       const what = turn === 0 ? 'warm' : `turn ${turn}: ${rates.at(-1).ratio.toFixed(2)}`;
       note(`${what} (load ${loadavg()[0].toFixed(1)})`);
     }
@@ -44,9 +50,13 @@ export async function run({ quick, note }) {
       perSecond: median(rates.map((rate) => rate[way].perSecond)),
       cpuMicrosecondsEach: median(rates.map((rate) => rate[way].cpuMicroseconds)),
     });
-    const rows = [row('library'), row('door')];
+    const rows = [row('library'), row('bare'), row('door')];
     const name = `HTTP from ${AT_ONCE} connections, as a part of enqueue ${AT_ONCE} at a time`;
-    return { rows, figures: [figure(name, median(rates.map(({ ratio }) => ratio)), { atLeast: 0.8 })] };
+    const figures = [
+      figure(name, median(rates.map(({ ratio }) => ratio)), { atLeast: 0.8 }),
+      figure('of what a bare server would leave of it', median(rates.map(({ ofMost }) => ofMost)), { atLeast: 0.8 }),
+    ];
+    return { rows, figures };
   } finally {
     await Promise.all(Object.values(ways).map((way) => way.close()));
     await redis.close();
@@ -62,13 +72,17 @@ async function measure(redis, way, payouts) {
   const send = await way.prepare(payouts);
   const before = await way.readCpu();
   const seconds = await secondsOf(send);
-  // `enqueue` answers before its job is added: the jobs of one way must not slow the other.
-  while ((await redis.client.zcard(`{payouts:${way.platformId}}:outbox`)) > 0) await delay(20);
+  if (way.platformId !== undefined) await untilQueued(redis, way, payouts.length);
   const cpuMicroseconds = ((await way.readCpu()) - before) / payouts.length;
-  const queued = await redis.client.zcard(`{payouts:${way.platformId}}:state:queued`);
-  way.sent += payouts.length;
-  if (queued !== way.sent) throw new Error(`${queued} of ${way.sent} payouts are queued`);
   return { perSecond: payouts.length / seconds, cpuMicroseconds };
+}
+
+/** `enqueue` answers before its job is added: the jobs of one way must not slow the other. */
+async function untilQueued(redis, way, count) {
+  while ((await redis.client.zcard(`{payouts:${way.platformId}}:outbox`)) > 0) await delay(20);
+  const queued = await redis.client.zcard(`{payouts:${way.platformId}}:state:queued`);
+  way.sent += count;
+  if (queued !== way.sent) throw new Error(`${queued} of ${way.sent} payouts are queued`);
 }
 
 async function openLibrary(redisUrl) {
@@ -105,22 +119,37 @@ async function openDoor(redisUrl) {
       SERVE_HEALTH_PORT: '0',
     },
   });
-  const port = await readPort(child);
+  const server = openClients(child, await readPort(child), token);
+  return {
+    ...server,
+    platformId,
+    sent: 0,
+    async close() {
+      await server.close();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+async function openBareServer() {
+  const child = fork(fileURLToPath(new URL('../bare-server.mjs', import.meta.url)));
+  const [port] = await once(child, 'message');
+  return openClients(child, port, 'none');
+}
+
+function openClients(server, port, token) {
   const clients = fork(fileURLToPath(new URL('../http-clients.mjs', import.meta.url)), [String(port), token]);
   const ended = once(clients, 'exit');
   return {
-    platformId,
-    sent: 0,
     async prepare(payouts) {
       await ask(clients, ended, payouts);
       return async () => ask(clients, ended, 'go');
     },
-    readCpu: async () => readCpu(child.pid),
+    readCpu: async () => readCpu(server.pid),
     async close() {
       clients.kill();
-      child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
-      await rm(dir, { recursive: true });
+      server.kill('SIGTERM');
+      if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     },
   };
 }
