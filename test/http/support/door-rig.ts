@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from '@jest/globals';
+import { deepStrictEqual } from 'node:assert';
 import { silentLogger } from '../../../src/base/logger.js';
 import { type DoorOptions, startDoor } from '../../../src/http/start-door.js';
 import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
@@ -129,7 +129,8 @@ export class EventStream {
       headers: { authorization: `Bearer ${tokens.read}`, ...headers },
       signal: stream.#abort.signal,
     });
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    // Not Jest's: the fuzzer is no test.
+    deepStrictEqual([response.status, response.headers.get('content-type')], [200, 'text/event-stream']);
     void stream.#read(response.body as ReadableStream<Uint8Array>);
     await until('it has a place', () => stream.lastId !== '');
     return stream;
