@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 
+const [SRC, DIST] = ['src', 'dist'].map((name) => new URL(`../${name}`, import.meta.url));
+
 function modulesIn(folder, ending) {
   const names = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
   const modules = names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
@@ -8,4 +10,4 @@ function modulesIn(folder, ending) {
 
 // tsc writes only what has changed: files of a deleted module would stay, and could still be imported; files that somebody
 // removed would not come back.
-if (modulesIn('src', '.ts') !== modulesIn('dist', '.d.ts')) rmSync('dist', { recursive: true, force: true });
+if (modulesIn(SRC, '.ts') !== modulesIn(DIST, '.d.ts')) rmSync(DIST, { recursive: true, force: true });
