@@ -1,7 +1,7 @@
+import { deepStrictEqual } from 'node:assert';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deepStrictEqual } from 'node:assert';
 import { silentLogger } from '../../../src/base/logger.js';
 import { type DoorOptions, startDoor } from '../../../src/http/start-door.js';
 import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
-import { recoverRegularly } from '../../../src/worker/sender/recover-sends.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
@@ -315,53 +314,6 @@ it('those of an earlier sender stay when the lease is lost meanwhile', async () 
   await rig.begin();
   await rig.recordersOfTheNext();
   expect(await resolve()).toBe('sending');
-});
-
-it('checkLedger finds an older copy, to which it does not report its last outcome', async () => {
-  const older = rig.ledger.snapshot();
-  await rig.send();
-  rig.ledger.restore(older);
-  const asked = rig.fail('finishSend', new Error(), 0);
-  expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
-  expect(asked).toEqual([]);
-});
-
-it('checkLedger tells the last outcome to a ledger that forgot it', async () => {
-  let older = rig.ledger.snapshot();
-  rig.after.beginSend = () => void (older = rig.ledger.snapshot());
-  await rig.send();
-  rig.ledger.restore(older);
-  expect(await rig.stateOf()).toBe('sending');
-  expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
-  expect(await rig.stateOf()).toBe('in_progress');
-});
-
-it('recoverRegularly looks for missing jobs of 2 s ago, goes on after an error, and says what contradicts', async () => {
-  const [missingSince, found]: [number[], unknown[]] = [[], []];
-  const relayOutbox = async (olderThan: number) =>
-    Promise.resolve(missingSince.push(olderThan - rig.clock.wallNow()) === 2 ? 3 : 0);
-  const end = new AbortController();
-  const { recovery } = rig.sender;
-  const ended = recoverRegularly(
-    { ...rig.runtime, relayOutbox },
-    recovery,
-    (what) => void found.push(what),
-    end.signal,
-  );
-  rig.fail('readSending', UNAVAILABLE, 1);
-  await rig.clock.advance(5_000);
-  expect([missingSince, found, rig.said]).toEqual([
-    [-2_000, -2_000],
-    [],
-    ['warn recovery was interrupted, will try again', 'info checked payouts whose job may have been missing'],
-  ]);
-  const older = rig.ledger.snapshot();
-  await rig.send();
-  rig.ledger.restore(older);
-  await rig.clock.advance(2_000);
-  end.abort();
-  await ended;
-  expect(found).toContainEqual(expect.objectContaining({ kind: 'ledger' }));
 });
 
 describe('the outcomes that a journal knows', () => {

@@ -80,7 +80,7 @@ it('what pauses is noted once, as of the moment it was seen', async () => {
   expect(journal.lines.filter((line) => 'paused' in line)).toEqual([{ paused: { at: seenAt, reason: 'the first' } }]);
 });
 
-it('no pause asks nobody for an act, and neither Redis', async () => {
+it('without a pause nobody is asked for an act, nor Redis for its reason', async () => {
   inRedis = { pausedReason: 'of Redis' };
   expect([await pause.find(), asked, reported]).toEqual([undefined, [], []]);
 });

@@ -145,7 +145,7 @@ it('a role whose work fails keeps the lease until a recovery in progress has end
   expect(one.said).toContain(FAILED);
 });
 
-it('a role ends at once where Redis is away and there is nothing to record', async () => {
+it('a role ends at once if Redis is unavailable and there is nothing to record', async () => {
   const one = await startSender();
   cutFromRedis(one);
   const stoppedAt = world.clock.now();

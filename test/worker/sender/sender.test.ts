@@ -4,6 +4,7 @@ import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { UnreadableRecordError } from '../../../src/ledger/payout.js';
+import { recoverRegularly } from '../../../src/worker/sender/recover-sends.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { alterPayout } from '../../world/world-ledger.js';
 import {
@@ -16,6 +17,7 @@ import {
   refused,
   type SendRig,
   throwing,
+  UNAVAILABLE,
 } from '../support/send-rig.js';
 
 let rig: SendRig;
@@ -268,4 +270,51 @@ it('a stop ends one that is connecting, and none that has begun', async () => {
     another.abort();
   };
   await rig.expectSent('p', another.signal);
+});
+
+it('checkLedger finds an older copy, to which it does not report its last outcome', async () => {
+  const older = rig.ledger.snapshot();
+  await rig.send();
+  rig.ledger.restore(older);
+  const asked = rig.fail('finishSend', new Error(), 0);
+  expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
+  expect(asked).toEqual([]);
+});
+
+it('checkLedger tells the last outcome to a ledger that forgot it', async () => {
+  let older = rig.ledger.snapshot();
+  rig.after.beginSend = () => void (older = rig.ledger.snapshot());
+  await rig.send();
+  rig.ledger.restore(older);
+  expect(await rig.stateOf()).toBe('sending');
+  expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+  expect(await rig.stateOf()).toBe('in_progress');
+});
+
+it('recoverRegularly looks for missing jobs of 2 s ago, goes on after an error, and says what contradicts', async () => {
+  const [missingSince, found]: [number[], unknown[]] = [[], []];
+  const relayOutbox = async (olderThan: number) =>
+    Promise.resolve(missingSince.push(olderThan - rig.clock.wallNow()) === 2 ? 3 : 0);
+  const end = new AbortController();
+  const { recovery } = rig.sender;
+  const ended = recoverRegularly(
+    { ...rig.runtime, relayOutbox },
+    recovery,
+    (what) => void found.push(what),
+    end.signal,
+  );
+  rig.fail('readSending', UNAVAILABLE, 1);
+  await rig.clock.advance(5_000);
+  expect([missingSince, found, rig.said]).toEqual([
+    [-2_000, -2_000],
+    [],
+    ['warn recovery was interrupted, will try again', 'info checked payouts whose job may have been missing'],
+  ]);
+  const older = rig.ledger.snapshot();
+  await rig.send();
+  rig.ledger.restore(older);
+  await rig.clock.advance(2_000);
+  end.abort();
+  await ended;
+  expect(found).toContainEqual(expect.objectContaining({ kind: 'ledger' }));
 });
