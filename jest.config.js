@@ -21,6 +21,8 @@ export default {
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   // Generous: two slow cores may be all there is, and a time limit is no rule of the code.
   testTimeout: 120_000,
+  // No test leaves anything open (the environment sees to it), but to free a heap of a gigabyte takes a second.
+  workerGracefulExitTimeout: 30_000,
   // Most tests wait for a pace or a lease, not for a processor.
   maxWorkers: 4,
   coverageProvider: 'v8',

@@ -5,6 +5,7 @@ import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.
 
 declare global {
   var testRedis: LocalRedis | undefined;
+  var jestWarning: string | undefined;
   var warningsFile: string | undefined;
 }
 
@@ -26,4 +27,10 @@ function collectWarnings() {
   const file = join(mkdtempSync(join(tmpdir(), 'payout-queue-warnings-')), 'warnings');
   globalThis.warningsFile = file;
   process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --redirect-warnings=${file}`.trim();
+  // Jest itself prints when it had to kill a worker.
+  const write = process.stderr.write.bind(process.stderr);
+  process.stderr.write = ((...given: Parameters<typeof write>) => {
+    if (String(given[0]).includes('force exited')) globalThis.jestWarning = String(given[0]);
+    return write(...given);
+  }) as typeof write;
 }

@@ -1,11 +1,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** @throws Error if the run printed a warning of Node: among those that nobody reads would be one that matters */
+/** @throws Error if Node or Jest printed a warning: among those that nobody reads would be one that matters */
 export default async function globalTeardown() {
   await globalThis.testRedis?.stop();
-  const warnings = takeWarnings(globalThis.warningsFile);
-  if (warnings !== '') throw new Error(`Node printed warnings:\n${warnings}`);
+  const warnings = takeWarnings(globalThis.warningsFile) + (globalThis.jestWarning ?? '');
+  if (warnings !== '') throw new Error(`Warnings were printed:\n${warnings}`);
 }
 
 function takeWarnings(file: string | undefined) {

@@ -1,10 +1,13 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readSenderView } from '../../../src/ledger/sender-view.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
-import { startSshAgent } from '../../control/support/ssh-agent.js';
 import { requireAct, sendSigned } from '../../operator/support/operator-rig.js';
+import { until } from '../../support/until.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
 /** What an operator's key signs, and which commands need one; the rules are in test/operator/payout-operator.test.ts. */
@@ -34,6 +37,23 @@ const actOf = async (payoutId: string): Promise<string> => {
   const { by, reason } = requireAct((await cli.ledger.require(payoutId)).act);
   return `${by}: ${reason}`;
 };
+
+/** An agent that has this key alone. */
+async function startSshAgent(privateKeyFile: string) {
+  const socket = join(keys.dir, 'agent');
+  const child = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
+  await until('the agent listens', () => existsSync(socket));
+  cli.env['SSH_AUTH_SOCK'] = socket;
+  const { status, stderr } = spawnSync('ssh-add', ['-q', privateKeyFile], { env: { ...process.env, ...cli.env } });
+  if (status !== 0) throw new Error(`ssh-add: ${String(stderr)}`);
+  return {
+    async stop() {
+      const ended = once(child, 'close');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
 
 /** Puts it where `ssh-keygen` does not look for it. @returns its new place */
 async function hidePrivateKey(): Promise<string> {
@@ -71,9 +91,7 @@ it('retry and resume sign with a key file, and say so', async () => {
 
 it('resolve signs with a key that the agent alone has, one payout or many', async () => {
   await sendSigned(cli.ledger, 'unknown', 'p', 'q', 'r');
-  const agent = await startSshAgent(keys.dir);
-  agent.add(await hidePrivateKey());
-  cli.env['SSH_AUTH_SOCK'] = agent.socket;
+  const agent = await startSshAgent(await hidePrivateKey());
   const file = await cli.file('payouts.csv', 'payout_id', 'q', 'r');
   const resolve = async (...args: string[]) => cli.run('resolve', ...args, '--not-sent', '--ssh-key', sshFile, ...WHY);
   const one = await resolve('p');

@@ -13,7 +13,7 @@ import { newPlatformId } from '../../support/account.js';
 import { runInProcess } from './in-process.js';
 
 /** `payouts doctor` in this process, with a Redis, a gateway and an account of its own. */
-export class DoctorRig {
+class DoctorRig {
   readonly platformId = newPlatformId();
   readonly prefix = `{payouts:${this.platformId}}`;
   readonly secretKey = 'k-doctor-9876543210';

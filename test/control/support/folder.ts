@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/base/errors.js';
 
-export interface TestFolder {
+interface TestFolder {
   /** The path of something in it, or of the folder itself. */
   at(...names: readonly string[]): string;
   make(name: string): string;

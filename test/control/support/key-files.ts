@@ -7,7 +7,7 @@ import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
 import { makePrivateKey, type KeyEntry } from './keys.js';
 
 /** A private key in a file of its own, as an operator has it. */
-export interface TestKey {
+interface TestKey {
   readonly file: string;
   readonly privateKey: KeyObject;
   readonly public: string;

@@ -22,11 +22,6 @@ function costOfEach(count: number, run: () => void): number {
   return (user + system) / 1_000 / count;
 }
 
-function costOfAsking(rig: PolicyRig, from: number, count: number): number {
-  const ask = (number: number): unknown => rig.authority.permit(rig.payout(`q${number}`, '60', { addressTo: 'w' }));
-  return costOfEach(count, () => Array.from({ length: count }, (_, index) => ask(from + index)));
-}
-
 /** Sent and accepted, one a second. */
 function sendsOf(clock: TestClock, count: number): SpendEvent[] {
   return Array.from({ length: count }).flatMap((_, number): SpendEvent[] => {
@@ -54,17 +49,20 @@ function costOfLoading(count: number): number {
 
 const HOUR = 3_600;
 for (let warmUp = 0; warmUp < 5; warmUp++) costOfLoading(HOUR);
-const loading = { hour: costOfLoading(HOUR), day: costOfLoading(24 * HOUR) };
+const [hour, day] = [costOfLoading(HOUR), costOfLoading(24 * HOUR)];
+
 const clock = new TestClock();
 const full = new PolicyRig(clock, windows(4, '70'));
 full.authority.takeOver(sendsOf(clock, 1));
-if (full.askFor('q0', '60') === 'send') throw new Error('the windows have no room for it');
-const [few, , many, between] = (
-  [
-    [0, 1_000],
-    [1_000, 99_000],
-    [100_000, 1_000],
-    [50_000, 1_000],
-  ] as const
-).map(([from, count]) => costOfAsking(full, from, count));
-process.stdout.write(JSON.stringify({ loading, asking: { few, many, between } }));
+
+/** Of asking for payouts with these numbers, which wait. */
+function costOfAsking(from: number, count: number): number {
+  const ask = (number: number): string => full.askFor(`q${number}`, '60', { addressTo: 'w' });
+  if (ask(from) === 'send') throw new Error('the windows have no room for it');
+  return costOfEach(count, () => Array.from({ length: count }, (_, index) => ask(from + index)));
+}
+
+const few = costOfAsking(0, 1_000);
+costOfAsking(1_000, 99_000);
+const [many, between] = [costOfAsking(100_000, 1_000), costOfAsking(50_000, 1_000)];
+process.stdout.write(JSON.stringify({ hour, day, few, many, between }));

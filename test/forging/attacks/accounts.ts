@@ -4,7 +4,7 @@ import type { Reason, Scene } from '../support/attack.js';
 import { type ForgedAccount, type KeyCopy, signAct } from '../support/forged-account.js';
 
 /** Attacks on a whole account: the breaker's pause, what the account itself keeps in Redis, and jobs. */
-export interface AccountAttack {
+interface AccountAttack {
   readonly name: string;
   /** `continues`: what is signed is still paid, once; `stopped`: nothing more; `either`: as it comes, nothing forged. */
   readonly expect: 'continues' | 'stopped' | 'either';
@@ -219,7 +219,7 @@ export const JOBS: readonly AccountAttack[] = [
 ];
 
 /** What is done between two runs of the worker, after a payout was paid. */
-export interface RestartAttack {
+interface RestartAttack {
   readonly name: string;
   readonly expect: Reason | 'stopped';
   /** While no worker runs; Redis is empty then, `old` is from before the send, `paid` from after it. */
@@ -274,7 +274,7 @@ export const RESTARTS: readonly RestartAttack[] = [
 ];
 
 /** Replies of an honest Redis, altered on the way to the worker. */
-export interface MiddleAttack {
+interface MiddleAttack {
   readonly name: string;
   /** Whether the payout was paid before; else it is queued, and held for its signature. */
   readonly isPaid: boolean;

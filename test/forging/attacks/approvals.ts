@@ -7,7 +7,7 @@ type ApprovalBody = SignedApproval | Readonly<Record<string, unknown>>;
 type MakeApproval = (target: Target) => Promise<ApprovalBody>;
 
 /** A payout that two people have to approve, and that ann has approved: the attacker adds what is missing. */
-export interface ApprovalAttack {
+interface ApprovalAttack {
   readonly name: string;
   readonly attack: (target: Target) => Promise<unknown>;
   /** The approval that he brings, where it is one; also for the dashboard (its form: test/dashboard/control.test.ts). */

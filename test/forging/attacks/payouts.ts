@@ -223,7 +223,7 @@ export const STOPPING: readonly Attack[] = [
 /** What someone does who has a token of the HTTP door with every right, and no producer's key. */
 
 /** Sends a request to the door of the target's account. @throws Error unless it answers with one of the statuses */
-export type AskDoor = (
+type AskDoor = (
   statuses: number | readonly number[],
   target: Target,
   method: 'GET' | 'POST',

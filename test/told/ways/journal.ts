@@ -188,7 +188,7 @@ async function enqueueSigned(rig: Rig, ...payoutIds: string[]) {
 const untilHeld = async ({ world: { producer } }: Rig) =>
   until('the payout is held', async () => (await producer.stats()).held === 1);
 
-export async function enqueueAndWait(rig: Rig) {
+async function enqueueAndWait(rig: Rig) {
   await rig.world.enqueue(1);
   await untilHeld(rig);
 }
