@@ -17,26 +17,26 @@ const SEEDS = 40;
 const FROM = 5_000_001;
 
 describe('the simulation', () => {
-  it(`keeps every promise in ${SEEDS} runs, in which payouts really are sent`, async () => {
+  it('keeps every promise in 20 runs, in which payouts really are sent', async () => {
     let arrivals = 0;
-    for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
+    for (let seed = FROM; seed < FROM + 20; seed += 1) {
       const result = await runSeed(seed);
       expect({ seed, broken: result.broken }).toEqual({ seed, broken: undefined });
       arrivals += result.arrivals;
     }
-    expect(arrivals).toBeGreaterThan(2 * SEEDS);
+    expect(arrivals).toBeGreaterThan(40);
   });
 
   it('keeps the rules of a policy, which holds payouts that are sent in the end', async () => {
-    const met = new Set<string>();
-    for (let seed = FROM; seed < FROM + 15; seed += 1) {
-      const result = await runSeed(seed, { policed: true });
-      expect({ seed, broken: result.broken }).toEqual({ seed, broken: undefined });
-      for (const situation of result.situations) met.add(situation);
-    }
     // One seed in forty has it: `npm run simulate -- --policed` asks for it.
     const common = POLICED_SITUATIONS.filter((situation) => situation !== 'a rejection is removed from Redis');
-    expect([...met]).toEqual(expect.arrayContaining(common));
+    const missing = new Set<string>(common);
+    for (let seed = FROM; seed < FROM + SEEDS && missing.size > 0; seed += 1) {
+      const result = await runSeed(seed, { policed: true });
+      expect({ seed, broken: result.broken }).toEqual({ seed, broken: undefined });
+      for (const situation of result.situations) missing.delete(situation);
+    }
+    expect([...missing]).toEqual([]);
   });
 
   it('takes the same steps for the same seed, also beside another run, and others for another seed', async () => {
