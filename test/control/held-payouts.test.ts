@@ -38,7 +38,7 @@ function anAct(given: Partial<Act> = {}): string {
 const attemptOf = (attempt: number) => ({ payoutId: 'p', attempt, token: `t${attempt}` });
 
 /** This worker journals an attempt. @param at - long ago, unless it is said */
-async function sent(given: Payout, attempt: number, at?: number, by = authority): Promise<void> {
+async function sent(given: Payout, attempt: number, at?: number, by = authority) {
   const permit = by.permit(given);
   if (permit.kind !== 'granted') throw new Error('not granted');
   await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });

@@ -89,7 +89,7 @@ describe('payouts in every state', () => {
 
   const LOOKS = [1280, 390].flatMap((width) => [[width, 'light'] as const, [width, 'dark'] as const]);
 
-  async function expectNoFaults(page: Page): Promise<void> {
+  async function expectNoFaults(page: Page) {
     // By the debugger's protocol: the pages' own policy lets no such script in.
     await page.evaluate(AXE);
     for (const [width, colorScheme] of LOOKS) {

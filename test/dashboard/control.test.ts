@@ -100,16 +100,16 @@ async function readText(dashboard: RunningDashboard, path: string): Promise<stri
   return dashboard.readText(path);
 }
 
-async function hold(payoutId: string, of: Partial<Hold>): Promise<void> {
+async function hold(payoutId: string, of: Partial<Hold>) {
   await rig.enqueue(payoutId);
   await sender.holdPayout(payoutId, 0, { ...RULE, message: 'because', ...of });
 }
 
-async function approve(payoutId: string, ...args: string[]): Promise<void> {
+async function approve(payoutId: string, ...args: string[]) {
   await rig.run('approve', payoutId, '--key', rig.files.ann, '--yes', ...args);
 }
 
-async function report(given: Partial<PolicyReport> = {}): Promise<void> {
+async function report(given: Partial<PolicyReport> = {}) {
   const empty = { rules: [], held: [], ratesAt: null, ratesMissingSince: null };
   const { connection } = rig.account.ledger;
   await writePolicyReport(connection, { hash: 'ab'.repeat(32), at: Date.now() - 5_000, ...empty, ...given });

@@ -27,12 +27,12 @@ const ADDRESS = 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe';
 let account: SampleAccount;
 let dashboard: RunningDashboard;
 
-async function open(options?: Parameters<typeof openDashboard>[1]): Promise<void> {
+async function open(options?: Parameters<typeof openDashboard>[1]) {
   account = await openSampleAccount();
   dashboard = await openDashboard(account, options);
 }
 
-async function close(): Promise<void> {
+async function close() {
   await dashboard.close();
   await account.close();
 }

@@ -132,7 +132,7 @@ let warnings: object[];
 let metrics: ReturnType<typeof createLoginMetrics>;
 let url: string;
 
-async function guard(duration = 900): Promise<void> {
+async function guard(duration = 900) {
   warnings = [];
   metrics = createLoginMetrics();
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };

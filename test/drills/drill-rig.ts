@@ -158,7 +158,7 @@ export class DrillRig extends Rig {
     await this.untilShown('good', 'Idle');
   }
 
-  override async close(): Promise<void> {
+  override async close() {
     await this.#page?.close();
     await super.close();
   }

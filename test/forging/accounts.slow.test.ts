@@ -92,7 +92,7 @@ describe('between two runs: Redis flushed and put back as it was, journals that 
   const LIFETIME_MS = 20_000;
   const used = ForgingWorld.use(RESTARTS.length);
 
-  async function rotate({ platformId }: ForgedAccount, times: number): Promise<void> {
+  async function rotate({ platformId }: ForgedAccount, times: number) {
     const dir = used.world.journalDir;
     const path = join(dir, `${platformId}.journal`);
     for (let number = 1; number <= times; number += 1) {

@@ -150,7 +150,7 @@ const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'TJRyWwFs9wTFGZg3JbrV
 const { signal } = new AbortController();
 
 /** A connection that cannot be made is an error when it is prepared, and "not sent" when a withdrawal needs it. */
-async function expectNoConnection(client: GatewayClient, reason: RegExp): Promise<void> {
+async function expectNoConnection(client: GatewayClient, reason: RegExp) {
   const failure = client.openConnection(signal);
   await expect(failure).rejects.toThrow(GatewayUnavailableError);
   await expect(failure).rejects.toThrow(reason);

@@ -106,7 +106,7 @@ const BAD = [
 ];
 
 /** Sends bad requests over some connections as fast as they are answered. */
-async function flood(count: number): Promise<void> {
+async function flood(count: number) {
   let left = count;
   const lane = async (): Promise<void> => {
     const socket = await open();

@@ -21,7 +21,7 @@ let key: string;
 const platformId = newPlatformId();
 const { token, line } = createToken({ name: 'shop', account: platformId, rights: ['read', 'enqueue'] });
 
-async function makeCertificate(certFile = cert, keyFile = key): Promise<void> {
+async function makeCertificate(certFile = cert, keyFile = key) {
   const made = makeSelfSignedCertificate();
   await writeFile(certFile, made.cert);
   await writeFile(keyFile, made.key, { mode: 0o600 });
@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(async () => rm(dir, { recursive: true }));
 
-async function withDoor(changes: Partial<DoorOptions>, use: (door: RunningDoor) => Promise<void>): Promise<void> {
+async function withDoor(changes: Partial<DoorOptions>, use: (door: RunningDoor) => Promise<void>) {
   const door = await startDoor(doorOptions(tokensFile, { platformIds: [platformId], ...changes }));
   try {
     await use(door);

@@ -28,7 +28,7 @@ const ROUTES = [
   ['POST', '/v1/payouts/mine/cancel', 'cancel'],
 ] as const;
 
-async function enqueue(...ids: readonly string[]): Promise<void> {
+async function enqueue(...ids: readonly string[]) {
   for (const id of ids) expect((await rig.ask('POST', '/v1/payouts', { body: payout(id) })).status).toBe(201);
 }
 

@@ -255,7 +255,7 @@ describe('a disk that does not answer', () => {
   });
   afterEach(() => answers?.());
 
-  async function hang(call: 'write' | 'datasync'): Promise<void> {
+  async function hang(call: 'write' | 'datasync') {
     const prototype = await aHandle();
     const original = Reflect.get(prototype, call) as () => Promise<never>;
     const answered = new Promise<void>((resolve) => (answers = resolve));
@@ -265,7 +265,7 @@ describe('a disk that does not answer', () => {
     });
   }
 
-  async function answer(): Promise<void> {
+  async function answer() {
     jest.restoreAllMocks();
     answers?.();
     while (journal.isStalled) await new Promise((resolve) => setTimeout(resolve, 10));

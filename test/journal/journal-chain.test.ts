@@ -214,12 +214,12 @@ describe('a journal that was damaged while a process had it open', () => {
   });
   afterEach(async () => rm(saved, { recursive: true, force: true }));
 
-  async function replace(text: string): Promise<void> {
+  async function replace(text: string) {
     await writeFile(`${folder.path()}.copy`, text);
     await rename(`${folder.path()}.copy`, folder.path());
   }
 
-  async function putBack(): Promise<void> {
+  async function putBack() {
     await rm(folder.dir, { recursive: true, force: true });
     await cp(saved, folder.dir, { recursive: true });
   }

@@ -107,7 +107,7 @@ describe('another process', () => {
 });
 
 /** Former files of these ages, in days. */
-async function writeOld(...days: number[]): Promise<void> {
+async function writeOld(...days: number[]) {
   for (const [index, each] of days.entries()) {
     await folder.write([HEADER, LEDGER, aSend(`p-${index + 1}`, index + 1)], index + 1);
     await age(index + 1, each);
@@ -149,7 +149,7 @@ describe('while another process begins new files as fast as it can', () => {
   beforeEach(async () => folder.write([HEADER, LEDGER, aSend('p', (sends = 1))]));
 
   /** Reads until the last file was begun, and once more. */
-  async function readBeside(read: () => Promise<void>): Promise<void> {
+  async function readBeside(read: () => Promise<void>) {
     const progress = { isOver: false };
     const rotating = (async () => {
       for (let count = 0; count < ROTATIONS; count += 1) {

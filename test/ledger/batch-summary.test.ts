@@ -42,7 +42,7 @@ async function send(kind: 'rejected' | 'unknown', message: string, payoutId: str
   await sendAs(result, payoutId);
 }
 
-async function cancel(payoutIds: readonly string[]): Promise<void> {
+async function cancel(payoutIds: readonly string[]) {
   for (let start = 0; start < payoutIds.length; start += PAYOUTS_PER_CHANGE) {
     const payouts = payoutIds.slice(start, start + PAYOUTS_PER_CHANGE).map((payoutId) => ({ payoutId }));
     await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });

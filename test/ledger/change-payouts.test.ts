@@ -31,7 +31,7 @@ async function decide(from: PayoutState, to: PayoutState, payouts: (string | Nam
   return ledger.changeMany({ from, to, payouts: named, isOneAct, by: 'ann', reason: 'a wrong\nfile' });
 }
 
-async function reject(...payoutIds: string[]): Promise<void> {
+async function reject(...payoutIds: string[]) {
   await enqueue(...payoutIds);
   await sendAs(REJECTED, ...payoutIds);
 }

@@ -72,7 +72,7 @@ describe('with a server that is asked with WAITAOF', () => {
     return server.asked.slice(before);
   }
 
-  async function whileLate(work: () => Promise<unknown>): Promise<void> {
+  async function whileLate(work: () => Promise<unknown>) {
     await writes.prepare('any');
     server.reply = [0, 0];
     await work();
@@ -171,13 +171,13 @@ describe('with a replica', () => {
   });
 
   /** From now on the replica hears nothing, and the master does not know. */
-  async function silenceReplica(): Promise<void> {
+  async function silenceReplica() {
     servers.link.silence(['requests', 'replies']);
     // A write of this connection that does not reach the replica, also where the change that follows writes nothing.
     await redis.set(`${connection.keys.prefix}:written`, 'since');
   }
 
-  async function reconnect(): Promise<void> {
+  async function reconnect() {
     const ready = new Promise((resolve) => redis.once('ready', resolve));
     if ('stream' in redis) redis.stream.destroy();
     await ready;

@@ -124,7 +124,7 @@ async function readAll(limit = 100): Promise<string[]> {
 }
 const forgetActivity = async () => redis.del(keys.activity);
 
-async function actOnAll(): Promise<void> {
+async function actOnAll() {
   await enqueue('p', 'q', 'r', 's');
   await change('s', 'queued', 'cancelled', ANN);
   await finish(await beginOne('p'), REJECTED, TRIPS);

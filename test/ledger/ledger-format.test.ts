@@ -39,7 +39,7 @@ useAccount();
 /** A hash (texts), a sorted set (scores), or the entries of a stream, as `id|field|value|…`. */
 type Content = Readonly<Record<string, string | number>> | string[];
 
-async function writeFormat1(): Promise<void> {
+async function writeFormat1() {
   const ledger = JSON.parse(await readFile('test/ledger/fixtures/format-1.json', 'utf8')) as Record<string, Content>;
   for (const [name, content] of Object.entries(ledger)) {
     const key = `${keys.prefix}:${name}`;
@@ -285,7 +285,7 @@ describe('a history', () => {
   });
 });
 
-async function end(state: 'completed' | 'failed', ...payoutIds: string[]): Promise<void> {
+async function end(state: 'completed' | 'failed', ...payoutIds: string[]) {
   for (const payoutId of payoutIds) {
     await enter(state, payoutId);
     clock.advance(60 * 60_000);

@@ -222,7 +222,7 @@ it('the outbox is taken for empty only as a recent heartbeat showed it', async (
   expect(sender.isOutboxEmpty).toBe(false);
 });
 
-async function enqueueWith(payoutId: string, attempt: number): Promise<void> {
+async function enqueueWith(payoutId: string, attempt: number) {
   await enqueue(payoutId);
   await redis.hset(keys.payout(payoutId), 'attempt', attempt);
 }

@@ -93,7 +93,7 @@ it('readPayouts keeps the order asked for, and leaves out those that do not exis
   expect(await readPayouts(connection, [])).toEqual([]);
 });
 
-async function accept(given: Record<string, Partial<PayoutInput>>): Promise<void> {
+async function accept(given: Record<string, Partial<PayoutInput>>) {
   for (const [payoutId, input] of Object.entries(given)) {
     await ledger.enqueue([aPayout(payoutId, input)]);
     clock.advance(1_000);

@@ -195,7 +195,7 @@ describe('what is reported of an account', () => {
   const scrape = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> =>
     readMetric(await registry.metrics(), name, { platform_id: String(account.platformId), ...labels });
 
-  async function publish(at = Date.now()): Promise<void> {
+  async function publish(at = Date.now()) {
     const rule = { unit: 'amount', limit: '10', withinMs: 1_000, per: null, unknown: null } as const;
     const policy: PolicyReport = {
       ...{ hash: 'a'.repeat(64), at, ratesAt: at - 20_000, ratesMissingSince: null },
@@ -212,7 +212,7 @@ describe('what is reported of an account', () => {
     await writePolicyReport(account.connection, policy);
   }
 
-  async function reportWorker(at: number): Promise<void> {
+  async function reportWorker(at: number) {
     const { redis, keys } = account.connection;
     await redis.hset(keys.sender, { owner: `${SENDER}:abc`, epoch: '1', beat: '5', token: 'x' });
     await writeSampleWorker(account, SENDER, { role: 'sender', at });

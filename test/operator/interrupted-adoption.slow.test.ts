@@ -69,7 +69,7 @@ async function makeScenario(isGap: boolean): Promise<[AdoptionWorld, Scenario]> 
   ];
 }
 
-async function expectEnded(made: AdoptionWorld, { read, states }: Scenario): Promise<void> {
+async function expectEnded(made: AdoptionWorld, { read, states }: Scenario) {
   expect(await made.statesOf(...Object.keys(states))).toEqual(Object.values(states));
   await made.expectAgreement(...read);
 }

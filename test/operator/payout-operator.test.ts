@@ -37,13 +37,13 @@ beforeEach(async () => {
 });
 afterEach(async () => rig.close());
 
-async function hold(payoutId = 'p'): Promise<void> {
+async function hold(payoutId = 'p') {
   await rig.bring(payoutId, 'queued');
   expect(await rig.account.sender.holdPayout(payoutId, 0, HOLD)).toBe(true);
 }
 
 /** A journal of another ledger, with sends of these numbers. */
-async function journalOf(dir: string, ...numbers: readonly number[]): Promise<void> {
+async function journalOf(dir: string, ...numbers: readonly number[]) {
   const journal = await FileSendJournal.open({ dir, platformId: rig.account.platformId });
   const before = (numbers[0] ?? 1) - 1;
   await journal.bind({ ledgerId: 'former', epoch: 1, sends: before, token: before === 0 ? '' : `t-${before}` });

@@ -167,7 +167,7 @@ const LISTED = [
   { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
 ];
 
-async function publish(currencies = LISTED, ageMs = HOUR_MS): Promise<void> {
+async function publish(currencies = LISTED, ageMs = HOUR_MS) {
   await writeGatewayFacts(account.connection, { currencies, currenciesAt: Date.now() - ageMs, isWhole: true });
 }
 

@@ -29,7 +29,7 @@ const inputsOf = (payoutIds: readonly string[], changes: Partial<PayoutInput> = 
   payoutIds.map((payoutId) => payoutInput({ payoutId, ...changes }));
 const parse = (payoutId: string): ValidPayout => parsePayout(payoutInput({ payoutId }), { checksums: false });
 
-async function enqueueEach(payoutIds: readonly string[], changes: Partial<PayoutInput> = {}): Promise<void> {
+async function enqueueEach(payoutIds: readonly string[], changes: Partial<PayoutInput> = {}) {
   for (const input of inputsOf(payoutIds, changes)) await producer.enqueue(input);
 }
 

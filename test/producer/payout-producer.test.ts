@@ -269,7 +269,7 @@ describe('a producer with a signing key', () => {
 });
 
 /** As an earlier version, or another environment, signed and stored it. */
-async function enqueueFormer(audience: string | undefined): Promise<void> {
+async function enqueueFormer(audience: string | undefined) {
   const { platformId } = account;
   const former = new IntentSigner({ key: KEY, platformId, audience: audience as string, clock: ago(60_000) });
   const fields = payoutInputSchema.parse(payoutInput());

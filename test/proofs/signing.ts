@@ -52,7 +52,7 @@ export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
   };
 }
 
-export async function adoptJournal(dir: string, platformId: number): Promise<void> {
+export async function adoptJournal(dir: string, platformId: number) {
   const journal = await FileSendJournal.open({ dir, platformId });
   await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'nothing was sent yet' });
   await journal.close();

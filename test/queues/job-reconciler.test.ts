@@ -38,7 +38,7 @@ const enqueueOneOfEach = async () =>
   ]);
 
 /** Sees how many jobs a check re-creates, and that it leaves these places. */
-async function expectCheck(recreated: number, ...places: string[]): Promise<void> {
+async function expectCheck(recreated: number, ...places: string[]) {
   expect([await check(), await rig.places(withdraw)]).toEqual([recreated, places]);
 }
 

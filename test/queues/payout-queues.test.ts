@@ -76,13 +76,13 @@ const waiting = async () => redis.lrange(key('wait'), 0, -1);
 const { signal } = new AbortController();
 
 /** Enqueues payouts with their jobs, the first of them nearest to its turn, and cancels them in the ledger alone. */
-async function cancelled(...payoutIds: string[]): Promise<void> {
+async function cancelled(...payoutIds: string[]) {
   await rig.enqueue(payoutIds);
   for (const payoutId of payoutIds) await ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
 }
 
 /** Adds jobs of which nothing is known: only their number counts. */
-async function fill(count: number): Promise<void> {
+async function fill(count: number) {
   for (let start = 0; start < count; start += 5_000) {
     const some = names(Math.min(5_000, count - start), `head${start}-`);
     await redis.lpush(key('wait'), ...some);

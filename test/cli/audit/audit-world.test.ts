@@ -62,7 +62,7 @@ function setEnv(name: string, value: string): void {
   undo.push(() => (env = before));
 }
 
-async function keepRecord(payoutId: string): Promise<void> {
+async function keepRecord(payoutId: string) {
   const before = await ledger.redis.hgetall(record(payoutId));
   undo.push(async () => {
     await ledger.redis.del(record(payoutId));
@@ -76,12 +76,12 @@ async function keepJournal(): Promise<string> {
   return before;
 }
 
-async function alter(payoutId: string, fields: Record<string, string>): Promise<void> {
+async function alter(payoutId: string, fields: Record<string, string>) {
   await keepRecord(payoutId);
   await ledger.redis.hset(record(payoutId), fields);
 }
 
-async function sendBoth(): Promise<void> {
+async function sendBoth() {
   world = await openWorld();
   keys = await openTestKeys();
   const [shop, ann, bob] = [await keys.makeKey('shop'), await keys.makeKey('ann'), await keys.makeKey('bob')];
@@ -144,7 +144,7 @@ async function sendBoth(): Promise<void> {
   expect(await sending.ended).toBe(0);
 }
 
-async function close(): Promise<void> {
+async function close() {
   await endAllWorkers();
   await closeRedis(ledger.redis);
   await world.close();
@@ -240,7 +240,7 @@ async function lineOf(payoutId: string): Promise<SendLine> {
 }
 
 /** As someone who writes to Redis does it. */
-async function remove(payoutId: string, state: string): Promise<void> {
+async function remove(payoutId: string, state: string) {
   await keepRecord(payoutId);
   const bucket = ledger.keys.removedBucket(payoutId);
   await ledger.redis.multi().del(record(payoutId)).hset(bucket, payoutId, state).exec();
@@ -320,7 +320,7 @@ it('finds approvals that were altered or removed', async () => {
   expect(await found()).toEqual(['exit 5', 'large approval', 'large approval']);
 });
 
-async function withKeys(changes: Record<string, Partial<KeyEntry>>): Promise<void> {
+async function withKeys(changes: Record<string, Partial<KeyEntry>>) {
   const entries = keyring.map((key) => ({ ...key, ...changes[key.name] }));
   setEnv('PAYOUT_KEYS_FILE', await writeKeyring(join(keys.dir, 'others.json'), entries));
 }

@@ -22,7 +22,7 @@ it('payouts cancel of one cancels it as the system user', async () => {
 });
 
 /** Accepts p-1 … p-n in the batch May, some with a priority or a time. */
-async function importMay(count: number): Promise<void> {
+async function importMay(count: number) {
   const rows = Array.from({ length: count }, (_, index) => {
     const more = index === 1 ? { priority: 3 } : index === 2 ? { notBefore: '2099-01-01T00:00:00Z' } : {};
     return JSON.stringify({ payoutId: `p-${index + 1}`, paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', ...more });

@@ -64,7 +64,7 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
 it('payouts cancel --batch of 20,000 payouts among others cancels all that were not sent, within 30 s', async () => {
   const WRONG = 20_000;
   const world = await worldOfTest({ redis });
-  async function enqueue(batch: string, count: number): Promise<void> {
+  async function enqueue(batch: string, count: number) {
     const all = Array.from({ length: count }, (_, index) => {
       const addressTo = `wallet-${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
       return { payoutId: `${batch}-${index}`, paymentId: 1, amount: '0.01', addressTo, batch };

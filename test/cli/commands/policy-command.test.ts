@@ -25,12 +25,12 @@ beforeEach(async () => {
   await write(RULES);
 });
 
-async function write(rules: string, pinned = '{ "6": "1" }'): Promise<void> {
+async function write(rules: string, pinned = '{ "6": "1" }') {
   const head = `version: 1\nplatformId: "${cli.platformId}"\ndefault: hold\nusd: { pinned: ${pinned} }`;
   await cli.file('policy.yaml', `${head}\ngroups: { finance: [alice, bob] }\nrules:${rules}`);
 }
 
-async function writeKeys(): Promise<void> {
+async function writeKeys() {
   const keys = [keyEntry(testKey(1)), keyEntry(testKey(2), { name: 'alice', role: 'approver', person: 'alice' })];
   cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.json', JSON.stringify({ version: 1, keys }));
 }
@@ -110,7 +110,7 @@ describe('payouts policy explain', () => {
 });
 
 const day = { rule: 'day', unit: 'usd', limit: '5000.00', withinMs: 86_400_000, per: null, unknown: null } as const;
-async function tell(at: number): Promise<void> {
+async function tell(at: number) {
   const buckets = [{ bucket: '', spent: '2500.00', wanted: '120.00', ratio: 0.5 }];
   const report: PolicyReport = {
     ...{ hash: 'e'.repeat(64), at, ratesAt: at - 60_000, ratesMissingSince: null },
@@ -140,12 +140,12 @@ const FINE: ReconciledBalance = {
   ...{ unexplained: '0', doubt: undefined, isSuspected: false, reported: '0', drop: undefined },
 };
 
-async function store(balance: ReconciledBalance): Promise<void> {
+async function store(balance: ReconciledBalance) {
   const found = { comparedAt: AT, followedSince: AT, followedTo: '1-0', fees: {}, rates: {}, balances: [balance] };
   await saveReconciliation(cli.ledger.connection, found);
 }
 
-async function expectCheck(status: string, detail: string): Promise<void> {
+async function expectCheck(status: string, detail: string) {
   expect(await checkReconciliation(cli.ledger.connection)).toMatchObject({ status, detail: textWith(detail) });
 }
 

@@ -179,19 +179,19 @@ beforeEach(() => {
   ledger = new PayoutLedger(connectLedger(cli.redis, cli.platformId, clock));
 });
 
-async function complete(payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> {
+async function complete(payoutId: string, given: Partial<PayoutInput> = {}) {
   await ledger.enqueue([aPayout(payoutId, given)]);
   await ledger.change({ payoutId, from: 'queued', to: 'sending' });
   await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `0x${payoutId}` });
   await ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '0.5' });
 }
-async function cancel(payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> {
+async function cancel(payoutId: string, given: Partial<PayoutInput> = {}) {
   await ledger.enqueue([aPayout(payoutId, given)]);
   await ledger.change({ payoutId, from: 'queued', to: 'cancelled', by: 'ann', reason: 'twice by mistake' });
 }
 
 /** As the worker does, some days later. */
-async function retain(): Promise<void> {
+async function retain() {
   clock.advance(30 * DAY_MS);
   const statistics = {
     countRemoval: async (_: unknown, take: () => Promise<readonly unknown[]>) => (await take()).length,

@@ -29,7 +29,7 @@ async function pay(payment = PAYMENT): Promise<string> {
 }
 
 /** Without ids, p-1 to p-3, of which p-2 is of another currency. */
-async function makeUnknown(...payoutIds: readonly string[]): Promise<void> {
+async function makeUnknown(...payoutIds: readonly string[]) {
   for (const payoutId of payoutIds.length === 0 ? IDS : payoutIds) {
     await cli.enqueue(payoutId, '--payment-id', payoutId === 'p-2' && payoutIds.length === 0 ? '7' : '6');
     await cli.force(payoutId, 'unknown');

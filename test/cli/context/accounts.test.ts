@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 
 /** The only setting is an accounts file of these. */
-async function useAccounts(platformIds: readonly number[], baseUrl = BASE_URL): Promise<void> {
+async function useAccounts(platformIds: readonly number[], baseUrl = BASE_URL) {
   for (const id of platformIds) await cli.file(`${id}.txt`, `secret-${id}`);
   const accounts = platformIds.map((platformId) => ({ platformId, baseUrl, secretKeyFile: `${platformId}.txt` }));
   delete cli.env['GATEWAY_PLATFORM_ID'];

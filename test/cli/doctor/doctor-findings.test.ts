@@ -201,7 +201,7 @@ async function findWith(keys: readonly KeyEntry[], environment: Record<string, s
   return { code, found: found.filter(({ name }) => name !== 'sender') };
 }
 
-async function withJournal(write: (journal: FileSendJournal) => Promise<unknown> | undefined): Promise<void> {
+async function withJournal(write: (journal: FileSendJournal) => Promise<unknown> | undefined) {
   const journal = await FileSendJournal.open({ dir: join(doctor.dir, 'journal'), platformId: doctor.platformId });
   await write(journal);
   await journal.close();

@@ -30,7 +30,7 @@ const generate = (name = 'shop', role = 'producer', person = 'Shop: "A" #1'): st
 ];
 
 /** A key, and the keyring that has it, as who signs and verifies has them in the environment. */
-async function makeKeys(): Promise<void> {
+async function makeKeys() {
   await cli.file('keys.yaml', `version: 1\nkeys:\n${await cli.ok(...generate())}`);
   const signing = { PAYOUT_SIGNING_KEY_FILE: keyFile, PAYOUT_SIGNING_KEY_NAME: 'shop' };
   Object.assign(cli.env, { ...signing, PAYOUT_KEYS_FILE: keysFile });

@@ -36,7 +36,7 @@ export async function openApprovalRig() {
   const key = { name: 'shop', privateKey: shop.privateKey };
   const signer = new IntentSigner({ key, platformId, audience: TEST_AUDIENCE, clock: systemClock });
 
-  async function enqueue(payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> {
+  async function enqueue(payoutId: string, given: Partial<PayoutInput> = {}) {
     const { requestedBy, ...payout } = aPayout(payoutId, { addressTo: ADDRESS, ...given });
     await ledger.enqueue([{ ...payout, signed: signer.sign(payout, { requestedBy }) }]);
   }
@@ -45,12 +45,12 @@ export async function openApprovalRig() {
     ...{ account, keys, env, files, enqueue },
     run: async (...args: string[]) => account.run(...args),
     /** As `enqueue`; two people of finance have to approve it. */
-    async hold(payoutId: string, given?: Partial<PayoutInput>): Promise<void> {
+    async hold(payoutId: string, given?: Partial<PayoutInput>) {
       await enqueue(payoutId, given);
       const hold = { ...RULE, message: 'it is 12.5, more than 5', needs: { by: 'finance', persons: 2 } };
       await new RedisSenderLedger(ledger.connection, 'reply').holdPayout(payoutId, 0, hold);
     },
-    async close(): Promise<void> {
+    async close() {
       await account.close();
       await keys.close();
     },

@@ -39,7 +39,7 @@ export class CliRig {
     return this;
   }
 
-  async close(): Promise<void> {
+  async close() {
     await closeRedis(this.redis);
     await this.sandbox?.close();
     await rm(this.dir, { recursive: true, force: true });
@@ -113,14 +113,14 @@ export class CliRig {
   }
 
   /** Enqueues payouts, and puts them into a state as the worker would leave them. */
-  async make(state: string, ...payoutIds: string[]): Promise<void> {
+  async make(state: string, ...payoutIds: string[]) {
     for (const payoutId of payoutIds) {
       await this.enqueue(payoutId);
       await this.force(payoutId, state);
     }
   }
 
-  async force(payoutId: string, state: string): Promise<void> {
+  async force(payoutId: string, state: string) {
     const { keys, redis } = this;
     const score = await redis.zscore(keys.state('queued'), payoutId);
     await redis
@@ -132,13 +132,13 @@ export class CliRig {
   }
 
   /** The gateway lists 6 as USDT. */
-  async listCurrency(): Promise<void> {
+  async listCurrency() {
     const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
     await this.redis.hset(this.keys.gateway, 'currencies', JSON.stringify({ currencies }));
   }
 
   /** Writes fields of a payout's record past every rule. */
-  async alter(payoutId: string, fields: Record<string, string | number>): Promise<void> {
+  async alter(payoutId: string, fields: Record<string, string | number>) {
     await this.redis.hset(this.keys.payout(payoutId), fields);
   }
 

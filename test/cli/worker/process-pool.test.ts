@@ -43,7 +43,7 @@ afterEach(async () => {
   await clock.advance(0);
 });
 
-async function run(count: number): Promise<void> {
+async function run(count: number) {
   const logger: Logger = { ...silentLogger, error: (fields) => void logged.push(fields as Record<string, unknown>) };
   const start = (index: number): FakeProcess => {
     if (startError !== undefined) throw startError;

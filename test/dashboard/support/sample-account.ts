@@ -54,7 +54,7 @@ export async function openSampleAccount(platformId?: number) {
 }
 
 /** Gives the account a payout in every state. The last one stays in `sending`, so no other can begin after it. */
-export async function fillAccount(account: SampleAccount): Promise<void> {
+export async function fillAccount(account: SampleAccount) {
   const { ledger, queues, clock } = account;
   const reference = 'Invoice 2026-114';
   await account.sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });

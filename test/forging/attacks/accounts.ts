@@ -45,20 +45,20 @@ async function sendTo({ world, account }: Scene, payoutId: string, ...kinds: ('b
 }
 
 /** A payout that is being sent, and answered late; `block`: as for a blocked account. */
-async function sendSlowly(scene: Scene, ...more: 'block'[]): Promise<void> {
+async function sendSlowly(scene: Scene, ...more: 'block'[]) {
   await sendTo(scene, 'slow', 'latency-after', ...more);
   await untilIn(scene, 'slow', 'sending');
 }
 
 /** Brings the breaker about: the gateway answers as for a blocked account. */
-async function block(scene: Scene, payoutId = 'blocked'): Promise<void> {
+async function block(scene: Scene, payoutId = 'blocked') {
   const { redis, keys } = scene.account;
   await sendTo(scene, payoutId, 'block');
   await until('the breaker pauses', async () => (await redis.hexists(keys.ledger, 'pausedReason')) === 1);
   await delay(50);
 }
 
-async function removePause({ account: { redis, keys } }: Scene, resumeAct = ''): Promise<void> {
+async function removePause({ account: { redis, keys } }: Scene, resumeAct = '') {
   if (resumeAct !== '') await redis.hset(keys.ledger, { resumeAct });
   const counts = ['rejectionsInARow', 'payoutRejectionsInARow', 'unknownsInARow', 'untold'];
   await redis.hdel(keys.ledger, 'pausedReason', 'pausedBy', 'pausedAt', ...counts);

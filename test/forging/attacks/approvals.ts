@@ -20,7 +20,7 @@ interface ApprovalAttack {
 type Change = Partial<Parameters<typeof signApproval>[1]>;
 
 /** Puts an approval where the ledger has them, and has the worker look. */
-export async function putApproval({ account, payoutId }: Target, approval: ApprovalBody): Promise<void> {
+export async function putApproval({ account, payoutId }: Target, approval: ApprovalBody) {
   await account.set(payoutId, { [`approval:${String(approval.by)}`]: JSON.stringify(approval) });
   await account.recheck(payoutId);
 }

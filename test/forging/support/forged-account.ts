@@ -110,7 +110,7 @@ export class ForgedAccount {
     this.#queue = new Queue('withdraw', { connection: redis, prefix: this.keys.prefix });
   }
 
-  async enqueue(input: PayoutInput, options: SignOptions = {}): Promise<void> {
+  async enqueue(input: PayoutInput, options: SignOptions = {}) {
     await this.enqueueAs(input, options);
     const { payoutId, paymentId, amount, addressTo } = input;
     this.signed.push({ payoutId, paymentId, amount, addressTo });
@@ -124,7 +124,7 @@ export class ForgedAccount {
   }
 
   /** As {@link enqueue} for what no worker may send: its signature does not count. */
-  async enqueueAs(input: PayoutInput, options: SignOptions = {}): Promise<void> {
+  async enqueueAs(input: PayoutInput, options: SignOptions = {}) {
     const valid = payoutInputSchema.parse(input);
     const metadata = valid.metadata === undefined ? {} : { metadata: JSON.stringify(valid.metadata) };
     await this.ledger.enqueue([{ ...valid, signed: signPayout(this.platformId, valid, { ...metadata, ...options }) }]);
@@ -155,15 +155,15 @@ export class ForgedAccount {
     return this.redis.hgetall(this.keys.payout(payoutId));
   }
 
-  async set(payoutId: string, fields: Fields): Promise<void> {
+  async set(payoutId: string, fields: Fields) {
     await this.redis.hset(this.keys.payout(payoutId), fields);
   }
 
-  async unset(payoutId: string, ...fields: string[]): Promise<void> {
+  async unset(payoutId: string, ...fields: string[]) {
     await this.redis.hdel(this.keys.payout(payoutId), ...fields);
   }
 
-  async recheck(payoutId: string): Promise<void> {
+  async recheck(payoutId: string) {
     await this.redis.sadd(this.keys.recheck, payoutId);
   }
 
@@ -184,7 +184,7 @@ export class ForgedAccount {
     return payoutId;
   }
 
-  async ring(payoutId: unknown, data: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  async ring(payoutId: unknown, data: Readonly<Record<string, unknown>> = {}) {
     this.#jobs += 1;
     await this.#queue.add('withdraw', { payoutId, ...data }, { jobId: `forged~${this.#jobs}` });
   }
@@ -213,11 +213,11 @@ export class ForgedAccount {
     return copy;
   }
 
-  async restore(copy: KeyCopy, names = /./): Promise<void> {
+  async restore(copy: KeyCopy, names = /./) {
     for (const [name, value] of copy) if (names.test(name)) await this.redis.restore(name, 0, value, 'REPLACE');
   }
 
-  async close(): Promise<void> {
+  async close() {
     await this.#queue.close();
     await closeRedis(this.#connection);
   }

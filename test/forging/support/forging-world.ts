@@ -89,7 +89,7 @@ export class ForgingWorld {
     return account;
   }
 
-  async untilIn(state: 'held' | 'completed', account: ForgedAccount, ...payoutIds: readonly string[]): Promise<void> {
+  async untilIn(state: 'held' | 'completed', account: ForgedAccount, ...payoutIds: readonly string[]) {
     await until(`all are ${state}`, async () => account.isIn(state, ...payoutIds));
   }
 
@@ -132,7 +132,7 @@ export class ForgingWorld {
     return worker;
   }
 
-  async close(): Promise<void> {
+  async close() {
     await Promise.all(this.#workers.map(async (worker) => worker.stop()));
     await Promise.all(this.accounts.map(async (account) => account.close()));
     await this.attacker.quit();
@@ -214,7 +214,7 @@ export function faultsOf(attempted: readonly Attempted[]): Parameters<ForgingWor
   ];
 }
 
-export async function enqueueTargets(attempted: readonly Attempted[]): Promise<void> {
+export async function enqueueTargets(attempted: readonly Attempted[]) {
   for (const { attack, target } of attempted) {
     const { account, payoutId, input } = target;
     await account.enqueue(input, attack.sign);
@@ -238,14 +238,14 @@ async function untilNone(
   await until(() => `decided: ${late.join(', ')}`, isOver, timeoutMs);
 }
 
-export async function untilReached(attempted: readonly Attempted[]): Promise<void> {
+export async function untilReached(attempted: readonly Attempted[]) {
   await untilNone(attempted, async ({ attack, target }) => {
     const { state } = await target.account.payout(target.payoutId);
     return state !== reachedOf(attack)[0] && state;
   });
 }
 
-export async function carryOut(attempted: readonly Attempted[]): Promise<void> {
+export async function carryOut(attempted: readonly Attempted[]) {
   for (const each of attempted) {
     const wanted = await each.attack.attack(each.target);
     if (typeof wanted === 'string') each.wanted = wanted;
@@ -253,14 +253,14 @@ export async function carryOut(attempted: readonly Attempted[]): Promise<void> {
 }
 
 /** An honest payout in every account: paid beside the attacks, unless the account stops. */
-export async function enqueueHonest(accounts: readonly ForgedAccount[], payoutId = 'honest'): Promise<void> {
+export async function enqueueHonest(accounts: readonly ForgedAccount[], payoutId = 'honest') {
   for (const account of accounts) await account.order(payoutId, '1');
 }
 
 const SETTLED: readonly string[] = ['completed', 'held', 'failed', 'rejected', 'unknown', 'cancelled'];
 
 /** Waits until the attacks have come to a state, and the honest payouts are paid where nothing stops them. */
-async function untilDecided(attempted: readonly Attempted[]): Promise<void> {
+async function untilDecided(attempted: readonly Attempted[]) {
   const going = attempted.filter(({ attack }) => attack.expect !== 'stopped');
   const isLate = async ({ attack, target: { account }, wanted }: Attempted): Promise<string | false> => {
     const { state } = await account.payout('honest');
@@ -272,7 +272,7 @@ async function untilDecided(attempted: readonly Attempted[]): Promise<void> {
   await untilNone(going, isLate, 45_000);
 }
 
-async function expectOutcome(world: ForgingWorld, { attack, target, wanted }: Attempted): Promise<void> {
+async function expectOutcome(world: ForgingWorld, { attack, target, wanted }: Attempted) {
   const { account, payoutId, input } = target;
   const { expect: expected } = attack;
   world.judge(account);

@@ -144,7 +144,7 @@ export class EventStream {
     return this.events.map(({ data }) => data.payoutId);
   }
 
-  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+  async #read(body: ReadableStream<Uint8Array>) {
     let rest = '';
     try {
       for await (const text of body.pipeThrough(new TextDecoderStream())) {

@@ -51,7 +51,7 @@ export async function makeJournalFolder() {
       return journal;
     },
     /** Writes a file of 16 short sends, `a-1` … `a-16`, at which a journal begins a new one with its next send. */
-    async writeFull(name: string, number?: number): Promise<void> {
+    async writeFull(name: string, number?: number) {
       const sends = Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, index + 1));
       await write([HEADER, LEDGER, ...sends], number);
       await fillUp(number);
@@ -70,7 +70,7 @@ export async function makeJournalFolder() {
         .map((line) =>
           Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => name !== 'prev')),
         ),
-    async close(): Promise<void> {
+    async close() {
       for (const journal of opened) await journal.close();
       await rm(dir, { recursive: true, force: true });
     },
@@ -128,7 +128,7 @@ export function longSends(name: string, first: number): SendLine[] {
 
 export const files = async (): Promise<string[]> => (await readdir(folder.dir)).sort();
 
-export async function age(number: number, days: number): Promise<void> {
+export async function age(number: number, days: number) {
   const at = new Date(Date.now() - days * 24 * 60 * 60_000);
   await utimes(folder.path(number), at, at);
 }

@@ -24,7 +24,7 @@ export function makeRig<Account extends TestAccount>(account: Account) {
   return {
     account,
     ledger: account.sender as Account['sender'],
-    async enqueue(payoutId: string, given?: Pick<NewPayout, 'signed'>): Promise<void> {
+    async enqueue(payoutId: string, given?: Pick<NewPayout, 'signed'>) {
       await ledger.enqueue([{ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given }]);
     },
     async change(change: StateChange): Promise<ChangeOutcome> {

@@ -47,11 +47,11 @@ export const UNKNOWN = { kind: 'unknown', reason: 'silence' } as const;
 export const names = (count: number, prefix = 'p'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-export async function enqueue(...payoutIds: string[]): Promise<void> {
+export async function enqueue(...payoutIds: string[]) {
   await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
 }
 
-export async function change(payoutId: string, from: PayoutState, to: PayoutState, more = {}): Promise<void> {
+export async function change(payoutId: string, from: PayoutState, to: PayoutState, more = {}) {
   await ledger.change({ payoutId, from, to, ...more });
 }
 
@@ -71,7 +71,7 @@ const WAYS: Record<PayoutState, readonly PayoutState[]> = {
 };
 
 /** Accepts payouts and brings them into a state, without a sender. */
-export async function enter(state: PayoutState, ...payoutIds: string[]): Promise<void> {
+export async function enter(state: PayoutState, ...payoutIds: string[]) {
   await enqueue(...payoutIds);
   for (const payoutId of payoutIds) {
     let from: PayoutState = 'queued';

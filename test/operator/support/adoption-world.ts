@@ -139,7 +139,7 @@ export async function openAdoptionWorld() {
     statesOf: async (...payoutIds: string[]) =>
       Promise.all(payoutIds.map(async (payoutId) => (await account.ledger.get(payoutId))?.state)),
     /** Nothing that these hosts sent is forgotten, and nothing stops the account. */
-    async expectAgreement(...hosts: Folders): Promise<void> {
+    async expectAgreement(...hosts: Folders) {
       const view = await sender.readSender();
       expect(view.objections).toEqual([]);
       for (const journal of await readJournals(foldersOf(hosts), platformId)) {

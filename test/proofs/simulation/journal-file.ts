@@ -121,14 +121,14 @@ export class JournalLink extends MemoryJournal {
     return this.#hasOthers || this.hasUnreadLines;
   }
 
-  override async reload(): Promise<void> {
+  override async reload() {
     if (this.#hangs) await this.ensureAnswers();
     await this.#options.process.takeMs(0.1, 'read the journal');
     this.readAll();
     this.#hasOthers = false;
   }
 
-  override async ensureWritable(): Promise<void> {
+  override async ensureWritable() {
     if (this.#hangs) await this.ensureAnswers();
     if (!this.#isBroken) return;
     await this.#options.process.takeMs(0.1);
@@ -143,7 +143,7 @@ export class JournalLink extends MemoryJournal {
   }
 
   /** As the journal of files: a call waits for some seconds, and is refused at once from then on until the disk answers. */
-  protected override async ensureAnswers(): Promise<void> {
+  protected override async ensureAnswers() {
     const { process, file } = this.#options;
     const { world } = process;
     if (!this.isStalled) {
@@ -230,7 +230,7 @@ export class JournalLink extends MemoryJournal {
     process.world.note(() => `${process.name} journal forgets what expired until ${prunedUpTo}`);
   }
 
-  protected override async write(line: Exclude<JournalLine, OutcomeLine>): Promise<void> {
+  protected override async write(line: Exclude<JournalLine, OutcomeLine>) {
     const { process, file, ledger, plan, injector, control } = this.#options;
     const { world } = process;
     injector?.strike(process, 'journal', 'write');

@@ -203,7 +203,7 @@ type OperatorOptions = Readonly<{
 }>;
 
 /** An operator runs the commands that `payouts stats` shows, word for word, and does what their errors say. */
-export async function endStop(options: OperatorOptions, refusing: readonly string[]): Promise<void> {
+export async function endStop(options: OperatorOptions, refusing: readonly string[]) {
   const { ledger, world } = options;
   const { pausedReason = null, ...view } = await ledger.readSender();
   const [advice] = adviseAccount({ ...view, platformId: 1, paused: pausedReason !== null, pausedReason });
@@ -232,7 +232,7 @@ async function runCommand(options: OperatorOptions, command: string) {
   } else throw new Error(`no operator can run ${command}`);
 }
 
-async function adopt(options: OperatorOptions, dirs: readonly string[], giveUp: readonly string[]): Promise<void> {
+async function adopt(options: OperatorOptions, dirs: readonly string[], giveUp: readonly string[]) {
   const { world, inFlightMaxMs } = options;
   const folders = options.folders();
   const read = folders.filter(({ dir }) => dirs.includes(dir));

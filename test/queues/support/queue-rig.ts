@@ -39,13 +39,13 @@ export function openQueueRig(account = openTestAccount()) {
     relay,
     reconciler,
     errors,
-    async enqueue(given: readonly (string | ValidPayout)[]): Promise<void> {
+    async enqueue(given: readonly (string | ValidPayout)[]) {
       const payouts = given.map((each) => (typeof each === 'string' ? aPayout(each) : each));
       await ledger.enqueue(payouts);
       await relay.tryAddAccepted(payouts);
       await relay.tryClearAccepted(payouts);
     },
-    async accept(payoutId: string): Promise<void> {
+    async accept(payoutId: string) {
       await queues.removeWithdrawJob({ payoutId });
       await makeInProgress({ account }, payoutId);
       await relay.deliver('in_progress', [payoutId]);
@@ -59,7 +59,7 @@ export function openQueueRig(account = openTestAccount()) {
       });
       return (await Promise.all(places)).flat().sort();
     },
-    async close(): Promise<void> {
+    async close() {
       await queues.close();
       await account.close();
     },

@@ -82,7 +82,7 @@ export async function openFormerAccounts({ spell = (address: string): string => 
   });
   await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
 
-  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function answer(incoming: IncomingMessage, response: ServerResponse) {
     const body = Buffer.concat((await incoming.toArray()) as Buffer[]);
     const txhash = new URLSearchParams(body.toString()).get('txhash') ?? '';
     const payment = payments.get(txhash);
@@ -138,7 +138,7 @@ export async function openFormerAccounts({ spell = (address: string): string => 
       workers.push(worker);
       return worker;
     },
-    async untilStates(platformId: number, states: Readonly<Record<string, string>>): Promise<void> {
+    async untilStates(platformId: number, states: Readonly<Record<string, string>>) {
       for (const [payoutId, state] of Object.entries(states)) {
         let last = '';
         await until(
@@ -147,7 +147,7 @@ export async function openFormerAccounts({ spell = (address: string): string => 
         );
       }
     },
-    async close(): Promise<void> {
+    async close() {
       for (const worker of workers) worker.kill('SIGKILL');
       await Promise.all(workers.map(async ({ result }) => result));
       redis.disconnect();
