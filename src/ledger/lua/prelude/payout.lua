@@ -4,13 +4,13 @@ local function open(record)
   local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap', 'told', 'txhash',
     'message', 'decisions', 'queuedSince', 'h0')
   if not field[1] then return nil end
-  -- A value that is not a number was altered: it counts as 0, so that the payout can still be held.
-  local attempt = tonumber(field[2] or 0) or 0
+  -- What is absent counts as 0, and also what was altered and is no number: the payout can still be held.
+  local attempt = tonumber(field[2]) or 0
   local payout = {
     record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = field[1], attempt = attempt,
-    tokens = read_tokens(attempt, field[3], field[4]), n = tonumber(field[5] or 0) or 0,
-    overlap = tonumber(field[7] or 0) or 0, told = field[8], txhash = field[9], hasMessage = field[10] and true or false,
-    decisions = tonumber(field[11] or 0) or 0, queuedSince = field[12], h0 = field[13],
+    tokens = read_tokens(attempt, field[3], field[4]), n = tonumber(field[5]) or 0,
+    overlap = tonumber(field[7]) or 0, told = field[8], txhash = field[9], hasMessage = field[10] and true or false,
+    decisions = tonumber(field[11]) or 0, queuedSince = field[12], h0 = field[13],
   }
   if field[6] then complete(payout, field[6]) end
   return payout
