@@ -66,7 +66,7 @@ describe('a decision about many payouts', () => {
   it('changes nothing where it names a payout twice, or a transition that does not exist', async () => {
     await enqueue('p');
     await unchanged(async () => {
-      await expect(decide('queued', 'cancelled', ['p', 'p'])).rejects.toThrow('p is named twice');
+      await expect(decide('queued', 'cancelled', ['p', 'p'])).rejects.toThrow(' p is named twice');
       await expect(decide('queued', 'completed', ['p'])).rejects.toThrow('no transition from queued to completed');
       // Nor where it moves nothing.
       await decide('rejected', 'cancelled', ['p']);

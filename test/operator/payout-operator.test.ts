@@ -192,6 +192,7 @@ it('declareNew leaves the lease as one that was given back, once, and records wh
 
 it.each<[string, () => Promise<unknown>, RegExp]>([
   ['a lease', async () => put('sender', 'epoch', '1'), /right to send/],
+  ['a send', async () => put('sender', 'sends', '1'), /right to send/],
   ['a journal', async () => put('journals', 'j', '{}'), /journal/],
   ['an objection', async () => put('objections', 'j', '{}'), /journal/],
   ['a payout that was sent', async () => rig.bring('p', 'in_progress'), /a payout is in_progress/],

@@ -51,7 +51,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'release-lease': [CONTRACT],
   'remove-payouts': [RETENTION, ADOPTION, ...STATISTICS],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
-  'revert-send': [CONTRACT],
+  'revert-send': [CONTRACT, QUERIES],
   'set-group-idle': [EVENTS],
   'trim-events': [RETENTION],
   'write-statistics': STATISTICS,
