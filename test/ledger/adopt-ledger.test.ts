@@ -26,6 +26,7 @@ import {
   names,
   OBJECTION,
   redis,
+  REJECTED,
   sender,
   stateOf,
   unchanged,
@@ -107,12 +108,35 @@ it('removePayouts leaves a txhash to the payout that has it, where the removed o
   expect(await ledger.findByTxhash('h')).toBe('p');
 });
 
+it('removePayouts forgets the txhash of each', async () => {
+  for (const payoutId of ['p', 'q']) {
+    await finish(await begun(payoutId), { kind: 'accepted', txhash: `h-${payoutId}` });
+    await change(payoutId, 'in_progress', 'completed');
+  }
+  expect(await removePayouts(connection, 'completed', clock.wallNow() + 1, 10)).toHaveLength(2);
+  expect(await redis.exists(...['h-p', 'h-q'].flatMap((txhash) => keys.txhashBuckets(txhash)))).toBe(0);
+});
+
 it('adoptSends leaves a txhash to the payout that gets it, where one that was put back names it', async () => {
   await enqueue('p', 'q');
   await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
   const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
   expect(await adopt(sends)).toContainEqual({ payoutId: 'q', state: 'in_progress' });
   expect(await ledger.findByTxhash('h')).toBe('q');
+});
+
+it('adoptSends gives a payout that was lost the txhash that it had', async () => {
+  const send = { ...aSend('gone'), outcome: ACCEPTED };
+  for (let times = 0; times < 2; times += 1) {
+    expect(await adopt([send])).toEqual([{ payoutId: 'gone', state: 'in_progress' }]);
+    await redis.del(keys.payout('gone'));
+  }
+});
+
+it('adoptSends believes a rejection of the only attempt, also one that comes later', async () => {
+  await enqueue('q');
+  expect(await adopt([aSend('q')])).toEqual([{ payoutId: 'q', state: 'unknown' }]);
+  expect(await adopt([{ ...aSend('q'), outcome: REJECTED }])).toEqual([{ payoutId: 'q', state: 'rejected' }]);
 });
 
 it('adoptSends looks at and takes in more sends than go over the wire together', async () => {

@@ -192,8 +192,8 @@ const LENGTH = 1_000;
 const trim = async (keep: number) => Number(await account.connection.run('trim-events', [keep, 1_000]));
 const count = async () => account.redis.xlen(account.connection.keys.events);
 
-async function read(group: string): Promise<string[]> {
-  const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
+async function read(group: string, limit = 100): Promise<string[]> {
+  const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, limit]);
   return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
 }
 
@@ -222,6 +222,17 @@ it('trimming events never takes what a group has yet to read or to acknowledge',
   expect(dropped).toBeLessThanOrEqual(100);
   const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
   expect(oldest?.[1]).toContain(`p-${dropped}`);
+});
+
+it('trimming events keeps the next one of a group, wherever a block of the stream ends', async () => {
+  await fill();
+  const { events } = account.connection.keys;
+  for (let next = 1; next <= 100; next += 1) {
+    await account.redis.xack(events, 'slow', ...(await read('slow', 1)));
+    await trim(10);
+    const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
+    expect(Number(/p-(\d+)/.exec(String(oldest?.[1]))?.[1])).toBeLessThanOrEqual(next);
+  }
 });
 
 // Last, with a limit of its own: mutation testing gives other tests as long as this one waits.

@@ -9,6 +9,7 @@ import {
   clock,
   enqueue,
   finish,
+  nextBegin,
   read,
   REJECTED,
   rig,
@@ -62,6 +63,22 @@ describe('an outcome', () => {
     // Where nothing is known, the request may still be on its way.
     expect(await isAwaitingAnswer()).toBe(result.kind === 'unknown');
     await ignores(attempt, result);
+  });
+
+  it('is noted with a spend that a policy counts: as accepted, as unpaid, and not at all where nothing is known', async () => {
+    const lease = await takeLease(sender, 'one');
+    for (const [payoutId, result] of Object.entries({ p: ACCEPTED, q: REJECTED, r: UNKNOWN, s: undefined })) {
+      await enqueue(payoutId);
+      const asked = await nextBegin(sender, lease, payoutId);
+      const spend = { id: payoutId, payoutId, attempt: 1, paymentId: 7, amount: '1', addressTo: 'w' };
+      await sender.beginSend({ ...asked, spend: { spend, since: 0 } });
+      await (result === undefined ? sender.revertSend(asked, 'not sent') : finish(asked, result));
+    }
+    const noted = (await sender.readSpends()).map(
+      (event) => `${event.kind} ${'id' in event ? event.id : event.spend.id}`,
+    );
+    const expected = ['begun p', 'accepted p', 'begun q', 'unpaid q', 'begun r', 'begun s', 'unpaid s'];
+    expect(noted).toEqual(expected);
   });
 
   it('is ignored for another number or token, and a payout that is not there', async () => {

@@ -194,10 +194,13 @@ it('adoption of a ledger raises epoch and sends above the journal, ends the leas
 it('adoption of a ledger ends only the objections of the journals that were read or given up', async () => {
   const objections = ['j-one', 'j-two', 'j-three'].map((journalId) => ({ ...OBJECTION, journalId }));
   for (const objection of objections) await sender.object(objection);
+  await sender.acquireLease('three', await sender.readSender(), { ...JOURNAL, journalId: 'j-three' }, 0);
   await takeLease(sender, 'one');
   const journal = { ...JOURNAL, sends: 9, token: 'ninth' };
-  const raised = await rig.adoptLedger({ epoch: 1, sendCount: 9 }, { read: [journal], givenUp: ['j-three'] });
-  expect(raised.objections).toBe(1);
+  const adopt = async (journals: Parameters<typeof rig.adoptLedger>[1]) =>
+    (await rig.adoptLedger({ epoch: 1, sendCount: 9 }, journals)).objections;
+  expect(await adopt({ read: [journal], givenUp: [] })).toBe(2);
+  expect(await adopt({ read: [], givenUp: ['j-three'] })).toBe(1);
   expect(await sender.readSender()).toMatchObject({ objections: [objections[1]], journals: [journal] });
 });
 

@@ -230,7 +230,12 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   }),
   scene(
     'change-payouts: a transaction completes',
-    finished(ACCEPTED),
+    async (account) => {
+      const other = await begun(account, 'other');
+      await account.sender.finishSend(other, { kind: 'accepted', txhash: 'other' }, NO_BREAKER, 0);
+      await account.ledger.change({ payoutId: 'other', from: 'in_progress', to: 'completed', ...ANN });
+      return finished(ACCEPTED)(account);
+    },
     change('in_progress', 'completed', { fee: '1' }),
   ),
   scene('add-approval', queued('p'), async ({ ledger }) => {
