@@ -12,7 +12,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-function secretFile(content: string, mode = 0o600): string {
+function secretFile(content: string, mode = 0o600) {
   const path = join(folder, String(Math.random()));
   writeFileSync(path, content);
   chmodSync(path, mode);

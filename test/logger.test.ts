@@ -50,7 +50,7 @@ it('methods keep their object and their arguments, and never throw', () => {
   const heard: unknown[] = [];
   const target = {
     name: 'target',
-    log(...args: unknown[]): void {
+    log(...args: unknown[]) {
       heard.push([this.name, ...args]);
       if (args[0] === 'bad') fail();
     },

@@ -18,7 +18,7 @@ class Slow {
       });
     });
 
-  answer(host: string, answer: LookupAddress[] | Error): void {
+  answer(host: string, answer: LookupAddress[] | Error) {
     this.#answers.get(host)?.(answer);
   }
 }

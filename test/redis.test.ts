@@ -208,7 +208,7 @@ describe('with a Sentinel', () => {
     await until('none is left', () => sentinel.listening === 0);
   });
 
-  async function isThere(client: RedisClient): Promise<boolean> {
+  async function isThere(client: RedisClient) {
     return client.ping().then(
       () => true,
       () => false,

@@ -36,7 +36,7 @@ function on(day: string, payoutId: string, given: Partial<Payout> = {}): Payout 
   };
 }
 
-async function read(options: Partial<ReadOptions> = {}): Promise<string[]> {
+async function read(options: Partial<ReadOptions> = {}) {
   const payoutIds: string[] = [];
   for await (const payouts of readArchive(folder, { onDamage, ...options })) {
     payoutIds.push(...payouts.map(({ payoutId }) => payoutId));
@@ -228,7 +228,7 @@ const PROGRAM = fileURLToPath(new URL('support/keep-payouts.mjs', import.meta.ur
  * Runs a writer, which is killed, or ends by itself at a file of `limit` KiB, as if the disk were full then.
  * @returns how many payouts it said to be on disk
  */
-async function write(prefix: string, limit = 'unlimited'): Promise<number> {
+async function write(prefix: string, limit = 'unlimited') {
   const program = [process.execPath, PROGRAM, folder.dir, String(folder.platformId), prefix];
   const child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$0" "$@"`, ...program]);
   let said = '';

@@ -133,7 +133,7 @@ it('asks every command', () => {
 });
 
 const rows = Object.entries(CALLS).flatMap(([command, calls]) => calls.map((args) => ({ command, args })));
-const nameOf = (text: string): string => (text.startsWith('x\u001b') ? 'HOSTILE' : text);
+const nameOf = (text: string) => (text.startsWith('x\u001b') ? 'HOSTILE' : text);
 it.each(rows.map((row) => ({ ...row, name: [row.command, ...row.args.map(nameOf)].join(' ') })))(
   'what reaches a terminal is plain text: $name',
   async ({ command, args }) => {
@@ -159,7 +159,7 @@ it('hostile text was shown in plain by what shows it, and is the data itself in 
 
 it('output keeps the colours that the program made, and no others', () => {
   let text = '';
-  const append = (part: string): void => void (text += part);
+  const append = (part: string) => void (text += part);
   const output = createOutput({ writeOut: append, writeErr: append, isTerminal: true, isColoured: true });
   output.write(output.colours.green(`a\u001b[31mb`));
   output.writeError('a\u001b[32m');
@@ -192,7 +192,7 @@ beforeAll(async () => {
 afterAll(async () => account.close());
 
 /** What `payouts` prints on a terminal of this width. */
-async function show(columns: number, command: string): Promise<string> {
+async function show(columns: number, command: string) {
   const { stdout } = process;
   const before = { isTTY: stdout.isTTY, columns: stdout.columns };
   Object.assign(stdout, { isTTY: true, columns });

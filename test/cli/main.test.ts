@@ -22,7 +22,7 @@ const UNDER = [
 const help = async (command: string) => runInProcess([...command.split(' '), '--help'], {});
 
 /** The commands that a help text lists; the lines of its examples begin with the program's name. */
-function listedIn(text: string): string[] {
+function listedIn(text: string) {
   const names = [...text.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
   return names.filter((name) => name !== 'help' && name !== 'payouts').sort();
 }
@@ -91,7 +91,7 @@ const PRINTING_HOOK = `
   const { cache } = createRequire('/');
   process.on('exit', () => writeSync(2, Object.keys(cache).map((path) => 'loads ' + path + '\\n').join('')));`;
 
-function toDataUrl(source: string): string {
+function toDataUrl(source: string) {
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }
 
@@ -103,7 +103,7 @@ async function importsOf(...args: string[]): Promise<{ packages: string[]; modul
   const run = promisify(execFile)(process.execPath, command, { env });
   // A command that does not find its payout has imported as much.
   const { stderr } = await run.catch((error: unknown) => error as { readonly stderr: string });
-  const found = (pattern: RegExp): string[] => [...new Set([...stderr.matchAll(pattern)].map(([, name = '']) => name))];
+  const found = (pattern: RegExp) => [...new Set([...stderr.matchAll(pattern)].map(([, name = '']) => name))];
   return {
     packages: found(/^loads .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm).sort(),
     modules: found(/^loads .*\/dist\/(.+)$/gm),

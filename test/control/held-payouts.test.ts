@@ -28,7 +28,7 @@ beforeEach(() => {
   payout = { ...fields, ...times, state: 'queued', attempt: 0, requeueCount: 0, signed: signIntent(fields, { at }) };
 });
 
-function anAct(given: Partial<Act> = {}): string {
+function anAct(given: Partial<Act> = {}) {
   const now = clock.wallNow();
   const about = { act: 'resend', payoutId: 'p', intent: intentHashOf(payout), attempt: 1 } as const;
   const times = { at: iso(now), expiresAt: iso(now + DAY_MS) };
@@ -157,10 +157,10 @@ let marked: string[];
 let done: string[];
 let releaser: HoldReleaser;
 
-const change = (payoutId: string, given: Partial<Payout>): void => {
+const change = (payoutId: string, given: Partial<Payout>) => {
   payouts.set(payoutId, { ...(payouts.get(payoutId) ?? rig.payout(payoutId, '0')), ...given });
 };
-const hold = (payoutId: string, amount: string, held: HeldFor = WAITS): void => {
+const hold = (payoutId: string, amount: string, held: HeldFor = WAITS) => {
   payouts.set(payoutId, rig.payout(payoutId, amount, { state: 'held', held }));
 };
 const does = async (what: string): Promise<void> => Promise.resolve(void done.push(what));
@@ -202,14 +202,14 @@ beforeEach(async () => {
 });
 
 /** What a check does, after a takeover and what happened then. */
-async function checked(meanwhile: () => void = () => undefined): Promise<string[]> {
+async function checked(meanwhile: () => void = () => undefined) {
   await releaser.takeOver();
   meanwhile();
   done = [];
   await releaser.check();
   return done;
 }
-const released = (payoutId: string): string[] => [`${payoutId} held queued`, `job queued ${payoutId}`];
+const released = (payoutId: string) => [`${payoutId} held queued`, `job queued ${payoutId}`];
 
 it('forms the lines of a takeover in the order of the holds, releases in that order, and skips who is gone', async () => {
   for (const [payoutId, amount] of Object.entries({ large: '80', gone: '90', small: '20' })) hold(payoutId, amount);
@@ -229,7 +229,7 @@ it('unmarks what was marked before it looks: what is said in between marks it on
 
 it('finds what another process held meanwhile, and touches nothing that a signature holds', async () => {
   hold('forged', '10', { kind: 'signature', reason: 'bad_signature', message: 'm' });
-  const meanwhile = (): void => {
+  const meanwhile = () => {
     hold('stray', '10');
     marked = ['forged'];
   };

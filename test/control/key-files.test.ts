@@ -29,7 +29,7 @@ const FILE = 'keys.yaml';
 describe('readKeyringFile', () => {
   const keyring = { version: 1, keys: [keyEntry(testKey(1))] };
   const [yaml, json] = [stringify(keyring), JSON.stringify(keyring)];
-  const read = (text: string): string[] => {
+  const read = (text: string) => {
     folder.write(FILE, text);
     return readKeyringFile(folder.at(FILE), 'PAYOUT_KEYS_FILE').keys.map((key) => key.name);
   };
@@ -59,7 +59,7 @@ describe('readKeyringFile', () => {
 });
 
 describe('readTrustedFile', () => {
-  const file = (name = FILE): string => {
+  const file = (name = FILE) => {
     folder.write(name, 'x');
     return folder.at(name);
   };
@@ -111,7 +111,7 @@ describe('readTrustedFile', () => {
 
 it('an audience is what the setting says, or that of the URL, however that is spelt', () => {
   const GATEWAY = 'https://gateway.example';
-  const of = (given: { audience?: string; baseUrl?: string }): string => audienceOf({ platformId: 4242, ...given });
+  const of = (given: { audience?: string; baseUrl?: string }) => audienceOf({ platformId: 4242, ...given });
   expect(of({ baseUrl: GATEWAY, audience: 'production' })).toBe('production');
   expect(of({ baseUrl: 'HTTPS://GATEWAY.Example:443//' })).toBe(`${GATEWAY}#4242`);
   for (const baseUrl of ['https://staging.gateway.example', `${GATEWAY}:8443`, `${GATEWAY}/v2`])
@@ -138,7 +138,7 @@ const PEM = KEY.export({ format: 'pem', type: 'pkcs8' }).toString();
 const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
 
 describe('readSigningKey', () => {
-  const read = (content: string, mayBeOpen = false): string => {
+  const read = (content: string, mayBeOpen = false) => {
     folder.write('key.pem', content, 0o600);
     return formatPublicKey(readSigningKey(folder.at('key.pem'), mayBeOpen));
   };

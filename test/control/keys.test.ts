@@ -58,7 +58,7 @@ describe('a signature of OpenSSH', () => {
     Buffer.concat([sshField('ssh-ed25519'), sshField(bytesOf(createPublicKey(testKey(number))))]);
   const RIGHT = { namespace: SSH_NAMESPACE, hash: 'sha512', reserved: '', version: 1, magic: 'SSHSIG', named: 1 };
 
-  function armour(given: Partial<typeof RIGHT & Record<'type' | 'behind' | 'behindSignature', string>> = {}): string {
+  function armour(given: Partial<typeof RIGHT & Record<'type' | 'behind' | 'behindSignature', string>> = {}) {
     const { namespace, hash, reserved, version, magic, named } = { ...RIGHT, ...given };
     const { type = 'ssh-ed25519', behind = '', behindSignature = '' } = given;
     const digest = createHash(hash).update(TEXT).digest();
@@ -103,8 +103,8 @@ const { python } = readVectors();
 const entry = keyEntry(testKey(1));
 const other = keyEntry(testKey(2), { name: 'shop-2' });
 
-const problemsOf = (content: unknown): string[] => findProblems(() => Keyring.parse(content));
-const problemsOfKey = (changes: object): string[] => problemsOf({ version: 1, keys: [{ ...entry, ...changes }] });
+const problemsOf = (content: unknown) => findProblems(() => Keyring.parse(content));
+const problemsOfKey = (changes: object) => problemsOf({ version: 1, keys: [{ ...entry, ...changes }] });
 
 describe('a person of a keyring', () => {
   const keysOf = (...persons: string[]): object => ({
@@ -192,7 +192,7 @@ describe('a keyring', () => {
   });
 
   it('refuses a name, and a key in any form, twice', () => {
-    const twice = (changes: object, second: object): string[] =>
+    const twice = (changes: object, second: object) =>
       problemsOf({ version: 1, keys: [{ ...entry, ...changes }, second] });
     const sameKey = ['keys.1.public is also the key of keys.0: one key, one person and one role'];
     expect(twice({}, { ...other, name: 'shop' })).toEqual(['keys.1.name is also the name of keys.0 (got "shop")']);

@@ -161,7 +161,7 @@ describe('dollars', () => {
   const DOLLARS = { name: 'day', cap: { usd: '100', within: '24h' }, over: 'wait' };
 
   /** The gateway names a rate near the one that the journal has. */
-  function nameRate({ authority }: PolicyRig, paymentId: number, rate: string): void {
+  function nameRate({ authority }: PolicyRig, paymentId: number, rate: string) {
     const anchors = new Map([[paymentId, { rate, at: clock.wallNow() }]]);
     authority.rates.update([[paymentId, rate]], anchors, { now: clock.now(), wallNow: clock.wallNow() });
   }
@@ -265,7 +265,7 @@ describe('another spelling, or another tag, of an address', () => {
     await rig.journal.noteSeen({ at: clock.wallNow() - 2 * DAY_MS, addresses: [EXCHANGE, CASH, `${XRP}:1`] });
     await pay(rig, 'spent', '1', { paymentId: 8, addressTo: TON.bounceable });
   });
-  const ask = (rule: keyof typeof CURRENCIES, addressTo: string): string =>
+  const ask = (rule: keyof typeof CURRENCIES, addressTo: string) =>
     rig.askFor('p', '1', { paymentId: CURRENCIES[rule], addressTo });
 
   it.each<[keyof typeof CURRENCIES, string[], string[]]>([

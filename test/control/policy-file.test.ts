@@ -31,10 +31,10 @@ ${DENY_RULE}`;
 const OWN_RULE = DENY_RULE.replace('denied', 'own').replace('over', 'cap: { usd: "1" }, over');
 
 const folder = useFolder();
-const policy = (text: string): void => {
+const policy = (text: string) => {
   folder.write('policy.yaml', text);
 };
-const list = (text: string): void => {
+const list = (text: string) => {
   folder.write('deny.txt', text);
 };
 beforeEach(() => {
@@ -44,10 +44,9 @@ beforeEach(() => {
 
 const read = (keyring: typeof KEYRING | 'none' = KEYRING, name = 'policy.yaml'): LoadedPolicy =>
   readPolicyFile(folder.at(name), { platformId: 4242, keyring: keyring === 'none' ? undefined : keyring }, FIELD, NOW);
-const isListed = (address: string, as: 'wallet' | 'recipient' = 'wallet'): boolean =>
-  read().isListed('deny.txt', address, as);
+const isListed = (address: string, as: 'wallet' | 'recipient' = 'wallet') => read().isListed('deny.txt', address, as);
 
-const problems = (keyring: typeof KEYRING | 'none' = KEYRING): string[] => problemsOf(() => read(keyring));
+const problems = (keyring: typeof KEYRING | 'none' = KEYRING) => problemsOf(() => read(keyring));
 
 describe('readPolicyFile', () => {
   it('reads the policy and its lists beside the file, also where it is a link', () => {
@@ -65,7 +64,7 @@ describe('readPolicyFile', () => {
     expect(() => read(KEYRING, 'linked/policy.yaml')).toThrow(/linked\/deny\.txt cannot be read: ENOENT/);
   });
 
-  const put = (from: string, to: string): string => POLICY.replace(from, to);
+  const put = (from: string, to: string) => POLICY.replace(from, to);
   it.each<[string, string, RegExp]>([
     ['a secret in its place', 'k-gateway-secret-0123456789\n', /is no policy/],
     ['a type that the schema has not', put('"4242"', '!!int 4242'), /it is no YAML: Unresolved tag/],
@@ -122,7 +121,7 @@ it('the hash changes with each byte of the policy and of a list, also in comment
   policy(`${POLICY}# \n`);
   expect(read().hash).not.toBe(before);
   policy(`${POLICY}  - { name: other, when: { addressIn: other.txt }, over: refuse }\n`);
-  const hashWith = (deny: string, other: string): string => {
+  const hashWith = (deny: string, other: string) => {
     list(deny);
     folder.write('other.txt', other);
     return read().hash;
@@ -174,7 +173,7 @@ describe('the policy of a worker', () => {
     write();
   });
 
-  function write({ within = '1h', uncovered = 'hold', over = 'wait' } = {}): void {
+  function write({ within = '1h', uncovered = 'hold', over = 'wait' } = {}) {
     const rule = `{ name: a, cap: { usd: "1", within: ${within} }, over: ${over} }`;
     policy(`{ version: 1, platformId: 4242, default: ${uncovered}, groups: { finance: [alice] }, rules: [${rule}] }`);
   }

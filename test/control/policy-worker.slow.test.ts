@@ -32,7 +32,7 @@ async function startWorker(journal = 'journal') {
 }
 
 /** That the third arrived once the window since the first had passed, and soon after that. */
-function expectThirdInTime(lateMs = Infinity): void {
+function expectThirdInTime(lateMs = Infinity) {
   const [first = 0, , third = Infinity] = world.sandbox.arrivals().map(({ atMs }) => atMs);
   expect(third - first).toBeGreaterThanOrEqual(WINDOW_MS);
   expect(third - first).toBeLessThan(WINDOW_MS + lateMs);

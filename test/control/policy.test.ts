@@ -31,10 +31,10 @@ rules:
 `;
 
 const read = (text: string): Policy => parsePolicy(parse(text, { schema: 'failsafe' }));
-const withRule = (rule: string): string =>
+const withRule = (rule: string) =>
   `{ version: 1, platformId: "1", default: send, groups: { finance: [ann, bob] }, rules: [{ name: a, ${rule} }] }`;
 
-const problemsOf = (text: string): string[] => findProblems(() => read(text));
+const problemsOf = (text: string) => findProblems(() => read(text));
 
 describe('a policy', () => {
   it('is read with every kind of rule, exactly', () => {
@@ -56,7 +56,7 @@ describe('a policy', () => {
   });
 
   it('has groups of ids, exact amounts, and requesters of the keyring, unless it lets applications name others', () => {
-    const changed = (from: string, to: string): string => FULL.replace(from, to);
+    const changed = (from: string, to: string) => FULL.replace(from, to);
     const groups = '[alice, bob, carol]';
     const ids = new Set(['alice', 'bob', 'carol-lee']);
     expect(read(changed(groups, '[Alice, bob, Carol Lee]')).groups.get('finance')).toEqual(ids);
@@ -104,7 +104,7 @@ describe('a policy', () => {
 });
 
 describe('office hours', () => {
-  const at = (time: string): number => Date.parse(`2026-${time}Z`);
+  const at = (time: string) => Date.parse(`2026-${time}Z`);
   const hoursOf = (hours: string) => parseOfficeHours(`${hours} Europe/Berlin`);
   const WEEK = 'Mon-Fri 08:00-18:00, Sat 09:00-12:00';
   const NIGHT = 'Sat-Sun 00:00-03:00';
@@ -112,7 +112,7 @@ describe('office hours', () => {
   it('are open from their first minute until their last, in summer and in winter', () => {
     const opens = ['11-23T07:00:00', '11-23T16:59:59', '11-28T08:00:00', '07-20T06:00:00'];
     const closed = ['11-23T06:59:59', '11-23T17:00:00', '11-28T11:00:00', '11-29T09:00:00', '07-20T16:00:00'];
-    const isOpen = (time: string): boolean => hoursOf(WEEK).isOpen(at(time));
+    const isOpen = (time: string) => hoursOf(WEEK).isOpen(at(time));
     expect([opens.filter(isOpen), closed.filter(isOpen)]).toEqual([opens, []]);
     // The hour that the clocks show twice.
     const night = ['10-25T01:59:00', '10-25T02:00:00'].map((time) => hoursOf(NIGHT).isOpen(at(time)));
@@ -241,7 +241,7 @@ it('the strictest rule counts, in whatever order they stand, and of those that w
 });
 
 it('a rule is about what all its conditions name, and holds where a worth that nobody knows decides', () => {
-  const kindOf = (when: string, payout: Partial<typeof PAYOUT> = {}, world?: PolicyWorld): string =>
+  const kindOf = (when: string, payout: Partial<typeof PAYOUT> = {}, world?: PolicyWorld) =>
     verdictOf(policyOf(`when: { ${when} }, over: refuse`), world, payout).kind;
   const addresses = ['listed', 'listed:5', 'tagged:2', 'other'];
   expect(addresses.map((addressTo) => kindOf('addressIn: l', { addressTo }))).toEqual([
@@ -261,7 +261,7 @@ it('a rule is about what all its conditions name, and holds where a worth that n
 });
 
 it('under default: hold a payout needs a rule with a cap, and of a list its very recipient', () => {
-  const kindOf = (rule: string, addressTo = 'listed', world = worldOf()): string =>
+  const kindOf = (rule: string, addressTo = 'listed', world = worldOf()) =>
     verdictOf(policyOf(rule, 'hold'), world, { addressTo }).kind;
   expect(kindOf('cap: { usd: "10" }, over: refuse')).toBe('send');
   expect(kindOf('when: { usdAbove: "5" }, cap: { usd: "10" }, over: refuse', '', UNKNOWN)).toBe('wait');

@@ -57,19 +57,19 @@ function verdictOf(given: Given) {
   const signature = signText(formatIntent(intent), testKey(1));
   return verifyIntent({ ...intent, ...altered }, { key, signature }, keysOf('producer', entry), now);
 }
-const judgeIntent = (given: Given): string => {
+const judgeIntent = (given: Given) => {
   const verdict = verdictOf(given);
   return verdict.kind === 'verified' ? 'counts' : verdict.fault;
 };
 
-function judgeAct(given: Given): string {
+function judgeAct(given: Given) {
   const act: Act = { ...stated, ...timesOf(given), act: 'resend', attempt: 1, reason: 'ticket 813' };
   const signed = { ...act, signature: signText(formatAct(PLATFORM, act), testKey(1)) };
   const verdict = verifyAct(PLATFORM, signed, act, keysOf('operator', given.entry), given.now ?? NOW_1);
   return verdict.kind === 'verified' ? 'counts' : verdict.message;
 }
 
-function judgeApproval(given: Given): string {
+function judgeApproval(given: Given) {
   const approval = { ...stated, ...timesOf(given), decision: 'approve' } as const;
   const signed = { ...approval, signature: signText(formatApproval(PLATFORM, approval), testKey(1)) };
   const rule = { keyring: keysOf('approver', given.entry), lifetimeMs: 7 * DAY_MS, now: given.now ?? NOW_1 };
@@ -234,7 +234,7 @@ describe('approvals of a payout', () => {
 
 it('a signed act holds for seven days, counts for what it says, and is read from what was stored only', async () => {
   const keyring = keyringOf(entryOf(1, 'olga', 'operator'));
-  const sign = async (text: string): Promise<string> => Promise.resolve(signText(text, testKey(1)));
+  const sign = async (text: string) => Promise.resolve(signText(text, testKey(1)));
   const stored = await signAct({ name: 'olga', audience: TEST_AUDIENCE, sign }, PLATFORM, ACT, NOW);
   const act = parseAct(stored) as SignedAct;
   const { signature, ...content } = act;
@@ -256,7 +256,7 @@ it('a signed act holds for seven days, counts for what it says, and is read from
 });
 
 it('an approval counts for a day', async () => {
-  const sign = async (text: string): Promise<string> => Promise.resolve(signText(text, testKey(KEYS.indexOf('ann'))));
+  const sign = async (text: string) => Promise.resolve(signText(text, testKey(KEYS.indexOf('ann'))));
   const signer = { name: 'ann', audience: TEST_AUDIENCE, sign };
   const approval = await signWith(signer, PLATFORM, makeApproval(CONTENT, signer, NOW, APPROVAL_LIFETIME_MS));
   expect(Date.parse(approval.expiresAt) - Date.parse(approval.at)).toBe(DAY_MS);

@@ -124,7 +124,7 @@ const STARTED_AT = Date.UTC(2030, 0, 1);
 let rates: UsdRates;
 /** As the journal has them. */
 let anchors: Map<number, RateAnchor>;
-const open = (): void => {
+const open = () => {
   rates = new UsdRates({ maxAgeMs: 15 * MINUTE_MS, maxMovePercent: 25, pinned: new Map([[6, '1']]) });
 };
 beforeEach(() => {
@@ -132,17 +132,17 @@ beforeEach(() => {
   open();
 });
 
-const worth = (paymentId: number, amount: string, minute: number): string => {
+const worth = (paymentId: number, amount: string, minute: number) => {
   const found = rates.worthOf(paymentId, amount, minute * MINUTE_MS);
   return found.kind === 'known' ? formatMicros(found.micros) : found.reason;
 };
 /** The gateway names a rate; the journal keeps what moves. */
-const update = (rate: string, minute: number, wallMinute = minute): void => {
+const update = (rate: string, minute: number, wallMinute = minute) => {
   const wallNow = STARTED_AT + wallMinute * MINUTE_MS;
   const moved = rates.update([[10, rate]], anchors, { now: minute * MINUTE_MS, wallNow });
   for (const [currency, anchor] of moved) anchors.set(currency, { rate: anchor, at: wallNow });
 };
-const confirm = (rate: string): void => {
+const confirm = (rate: string) => {
   for (let times = 0; times < 2; times += 1) update(rate, 0);
 };
 

@@ -43,7 +43,7 @@ const receipts: fc.Arbitrary<Receipt> = fc.record({
 const { cases, python } = readVectors();
 const privateKey = privateKeyOf(cases.seed);
 const publicKey = publicKeyOf(Buffer.from(python.publicKey, 'hex'));
-const isEqual = (one: object, other: object): boolean =>
+const isEqual = (one: object, other: object) =>
   Object.keys(one).every((field) => Reflect.get(one, field) === Reflect.get(other, field));
 
 describe.each([
@@ -54,7 +54,7 @@ describe.each([
   const fields = arbitrary as fc.Arbitrary<object>;
 
   it('change with every field, and the signature with them, and name the same fields in every case', () => {
-    const names = (text: string): string[] => text.split('\n').map((entry) => entry.split('=', 1)[0] ?? '');
+    const names = (text: string) => text.split('\n').map((entry) => entry.split('=', 1)[0] ?? '');
     fc.assert(
       fc.property(fields, fields, (one, other) => {
         const [text, signature] = [format(one), signText(format(one), privateKey)];
@@ -126,7 +126,7 @@ function store(given: object, requestedBy?: string): PayoutRecord {
   return { ...fields, state: 'queued', attempt: '0', n: '1', h0: `${NOW}\tqueued` };
 }
 
-function verifies(payoutId: string, record: PayoutRecord, platformId = PLATFORM): boolean {
+function verifies(payoutId: string, record: PayoutRecord, platformId = PLATFORM) {
   let payout;
   try {
     payout = parseRecord(payoutId, record);
@@ -170,7 +170,7 @@ it('every field of a record is either signed, or known not to be', () => {
 });
 
 describe('a record that was altered', () => {
-  const isHeld = (field: string, text: string): void => {
+  const isHeld = (field: string, text: string) => {
     if (text !== record[field])
       expect([text, verifies('invoice-77', { ...record, [field]: text })]).toEqual([text, false]);
   };

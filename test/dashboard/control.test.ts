@@ -65,7 +65,7 @@ afterAll(async () => {
 
 /** @param aheadMs - of the dashboard's clock */
 async function start(options: Parameters<typeof openDashboard>[1], aheadMs = 0): Promise<RunningDashboard> {
-  const clock = { ...systemClock, advance: (): void => undefined, wallNow: () => Date.now() + aheadMs };
+  const clock = { ...systemClock, advance: () => undefined, wallNow: () => Date.now() + aheadMs };
   const started = await openDashboard({ platformId, clock }, options);
   opened.push(started);
   return started;
@@ -85,7 +85,7 @@ async function post(body: unknown, headers: Headers = {}, to = desk): Promise<{ 
   return { status: response.status, body: (await response.json()) as Body };
 }
 
-async function approvalsOf(payoutId: string): Promise<string[]> {
+async function approvalsOf(payoutId: string) {
   const { approvals = [] } = await rig.account.ledger.require(payoutId);
   return approvals.map(({ by, decision }) => `${decision} ${by}`);
 }
@@ -95,7 +95,7 @@ function redisOf(payoutId: string) {
   return { redis, key: keys.payout(payoutId), keys };
 }
 
-async function readText(dashboard: RunningDashboard, path: string): Promise<string> {
+async function readText(dashboard: RunningDashboard, path: string) {
   expect(injectedIn(await dashboard.read(path))).toBeNull();
   return dashboard.readText(path);
 }
@@ -260,7 +260,7 @@ describe('an upload is refused', () => {
   it('by any other method and path, also that of another account', async () => {
     const other = newPlatformId();
     const several = await start({ platformId: [platformId, other], keysFile });
-    const send = async (to: RunningDashboard, request: string): Promise<number> => {
+    const send = async (to: RunningDashboard, request: string) => {
       const [method = '', path = ''] = request.split(' ');
       return (await to.ask(path, { method, headers: JSON_POST, body: JSON.stringify(right) })).status;
     };

@@ -129,7 +129,7 @@ it('the pictures have a description and a table, and mark a gap below a second',
     ...{ at: Math.floor(now / 60_000) * 60_000 - age * 60_000, sent: 58, smallestGapMs, largestGapMs: 2_500 },
     ...{ completed: 0, rejected: 0, unknown: 0, backlog: 10 },
   });
-  const draw = (...minutes: readonly MinuteStatistics[]): string =>
+  const draw = (...minutes: readonly MinuteStatistics[]) =>
     picturesSection({ minutes }, minutes.at(-1)?.backlog ?? 0, 'hour', '/payouts', now).text;
   const page = draw(minute(3), minute(2), minute(0));
   expect(page.match(/<svg\s+role="img"/g)).toHaveLength(3);
@@ -140,7 +140,7 @@ it('the pictures have a description and a table, and mark a gap below a second',
 });
 
 it('the policy shows the use of each window, what is held, and a stopped worker', async () => {
-  const publish = async (at: number): Promise<string> => {
+  const publish = async (at: number) => {
     const rule = { rule: 'day', unit: 'usd', limit: '1000.00', withinMs: 86_400_000, unknown: null } as const;
     const buckets = [{ bucket: '<b>', spent: '905.50', wanted: '200.00', ratio: 0.9055 }];
     await writePolicyReport(account.connection, {

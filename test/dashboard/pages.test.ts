@@ -37,7 +37,7 @@ async function close() {
   await account.close();
 }
 
-const statusOf = async (path: string): Promise<number> => (await dashboard.ask(path)).status;
+const statusOf = async (path: string) => (await dashboard.ask(path)).status;
 const search = async (text: string): Promise<Response> => dashboard.ask(`/payouts?q=${encodeURIComponent(text)}`);
 
 describe('payouts that are looked for', () => {
@@ -131,7 +131,7 @@ describe('payouts that are looked for', () => {
 it('pages list queued payouts oldest first, others newest first, and lead to the last', async () => {
   await open();
   const ids = Array.from({ length: 230 }, (_, index) => `h-${index}`);
-  const isRare = (payoutId: string): boolean => Number(payoutId.slice(2)) % 100 === 99;
+  const isRare = (payoutId: string) => Number(payoutId.slice(2)) % 100 === 99;
   await account.ledger.enqueue(ids.map((payoutId) => aPayout(payoutId, { reference: 'many of them' })));
   const pages = await dashboard.readIds('/payouts?state=queued');
   expect(pages.map(({ length }) => length)).toEqual([50, 50, 50, 50, 30]);

@@ -62,7 +62,7 @@ it('a password: responds 401 on every path without it', async () => {
 
 it('a password: accepts the right user and password, and nothing else', async () => {
   const dashboard = await start({ user: 'ann', password: PASSWORD });
-  const statusOf = async (authorization: string): Promise<number> =>
+  const statusOf = async (authorization: string) =>
     (await dashboard.ask('/payouts', { headers: { authorization } })).status;
   for (const authorization of [
     ...[basicAuth('ann', 'pass'), basicAuth('ann', `${PASSWORD}x`), basicAuth('Ann', PASSWORD)],
@@ -204,7 +204,7 @@ function open(options: { readonly publicPath?: string; readonly registry?: Regis
 
 /** As a proxy, or a framework without Express's `baseUrl`. */
 function stripping(prefix: string, handler: Dashboard['handler']) {
-  return (asked: IncomingMessage, response: ServerResponse): void => {
+  return (asked: IncomingMessage, response: ServerResponse) => {
     asked.url = (asked.url ?? '').replace(prefix, '') || '/';
     handler(asked, response);
   };

@@ -38,8 +38,7 @@ describe('what the account itself keeps in Redis, under a running worker: each i
     const { world } = used;
     const account = world.account(index);
     expect(carriedOut[index]).toMatchObject({ status: 'fulfilled' });
-    const countAfter = (): number =>
-      world.paidTo(account).filter((address) => address.startsWith('wallet-after')).length;
+    const countAfter = () => world.paidTo(account).filter((address) => address.startsWith('wallet-after')).length;
     if (expected === 'continues') await until('what is signed is paid', () => countAfter() === 1, 30_000);
     if (expected === 'stopped') expect(countAfter()).toBe(0);
     world.judge(account);
@@ -178,7 +177,7 @@ describe('after retention', () => {
     }
     offsetMs = 0;
     const worker = await start();
-    const isKept = async (): Promise<boolean> => (await readdir(world.journalDir)).some((name) => name.endsWith('.1'));
+    const isKept = async () => (await readdir(world.journalDir)).some((name) => name.endsWith('.1'));
     await until('the oldest file is gone', async () => !(await isKept()));
     await worker.stop();
 

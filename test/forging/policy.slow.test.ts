@@ -47,7 +47,7 @@ async function enqueue(account: ForgedAccount, rows: readonly { readonly request
   return { targets, controls, ids: [...targets, ...controls].map(({ payoutId }) => payoutId) };
 }
 
-function expectPaid(account: ForgedAccount, ...payoutIds: readonly string[]): void {
+function expectPaid(account: ForgedAccount, ...payoutIds: readonly string[]) {
   expect(used.world.paidTo(account)).toEqual(payoutIds.map((payoutId) => inputOf(payoutId).addressTo));
   used.world.judge(account);
 }
@@ -75,7 +75,7 @@ describe.each([
       { platformId, clock },
       { redisUrl: world.redis.url, keysFile: world.keysFile },
     );
-    const post = async (approval: unknown): Promise<number> => {
+    const post = async (approval: unknown) => {
       const headers = { 'content-type': 'application/json' };
       return (await dashboard.ask('/approvals', { method: 'POST', headers, body: JSON.stringify(approval) })).status;
     };

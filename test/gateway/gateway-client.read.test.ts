@@ -213,7 +213,7 @@ it.each<Scheme>(['http', 'https'])(
     }) as typeof stream.write;
 
     const request = { url: `${server.baseUrl}/withdraw`, body: 'a=1&b=2' };
-    const mayWrite = (): boolean => {
+    const mayWrite = () => {
       order.push('asked');
       process.nextTick(() => order.push('next tick'));
       queueMicrotask(() => order.push('microtask'));

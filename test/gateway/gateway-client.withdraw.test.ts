@@ -130,7 +130,7 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     ['that breaks a rule', broken, () => true, "the request breaks the gateway's rules for amount, symbol"],
   ])('writes nothing %s, and asks once at most', async (_name, changes, mayWrite, reason) => {
     let asked = 0;
-    const counted = (): boolean => {
+    const counted = () => {
       asked += 1;
       return mayWrite();
     };

@@ -59,7 +59,7 @@ async function open(to = url): Promise<Socket> {
   return socket;
 }
 
-async function isServed(): Promise<boolean> {
+async function isServed() {
   const startedAt = performance.now();
   const { status } = await askDoor(url, 'GET', '/v1/stats', { token });
   return status === 200 && performance.now() - startedAt < 5_000;
@@ -125,8 +125,7 @@ async function flood(count: number) {
 
 it('bad requests reach neither Redis nor the worker, however many come', async () => {
   const client = new Redis(redis.url);
-  const commands = async (): Promise<number> =>
-    Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1]);
+  const commands = async () => Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1]);
   const before = await commands();
   await flood(10_000);
   expect((await commands()) - before).toBeLessThan(50);

@@ -17,7 +17,7 @@ import { openDoor, payout, type DoorRig } from './support/door-rig.js';
 
 const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
 
-const blockOf = (language: string, index = 0): string =>
+const blockOf = (language: string, index = 0) =>
   [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, name]) => name === language)[index]?.[2] ?? '';
 
 const SECRET_KEY = 'k-clients-0123456789';
@@ -63,7 +63,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-async function run(program: string, args: readonly string[], kind: Kind): Promise<string> {
+async function run(program: string, args: readonly string[], kind: Kind) {
   const { PATH = '', HOME = '' } = process.env;
   const { door, tokens } = doors[kind];
   const env = { PATH, HOME, PAYOUTS_URL: door.url, PAYOUTS_TOKEN: tokens.all };
@@ -135,7 +135,7 @@ except RuntimeError as error:
     print(error)
 `;
 
-const has = (program: string, ...args: readonly string[]): boolean => spawnSync(program, args).status === 0;
+const has = (program: string, ...args: readonly string[]) => spawnSync(program, args).status === 0;
 
 const CLIENTS: readonly (readonly [program: string, kind: Kind, language: string, script: string, has: boolean])[] = [
   ['php', 'plain', 'php', PHP, has('php', '-v')],

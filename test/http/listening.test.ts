@@ -45,7 +45,7 @@ async function withDoor(changes: Partial<DoorOptions>, use: (door: RunningDoor) 
   }
 }
 
-async function refusal(changes: Partial<DoorOptions>): Promise<string> {
+async function refusal(changes: Partial<DoorOptions>) {
   const error: unknown = await withDoor(changes, async () => Promise.resolve()).catch((thrown: unknown) => thrown);
   if (!(error instanceof InvalidConfigError)) throw new Error(`it started, or threw ${String(error)}`);
   return error.message;

@@ -85,7 +85,7 @@ it('requests and payouts count against the limit a minute of a name', async () =
 });
 
 it('the file of tokens is read when it changes; an unusable one leaves those before', async () => {
-  const status = async (token: string): Promise<number> => (await rig.ask('GET', '/v1/stats', { token })).status;
+  const status = async (token: string) => (await rig.ask('GET', '/v1/stats', { token })).status;
   const { token, line } = createToken({ name: 'shop', account: rig.platformId, rights: ['read'] });
   expect(await status(token)).toBe(401);
   await writeFile(rig.tokensFile, `${line}\n`);
@@ -157,7 +157,7 @@ async function follow(query?: string, headers?: Record<string, string>): Promise
 }
 
 /** The payouts of the first events of a stream. */
-async function firstOf(count: number, stream: EventStream): Promise<string[]> {
+async function firstOf(count: number, stream: EventStream) {
   await until(`${count} came`, () => stream.events.length === count);
   return stream.payoutIds;
 }

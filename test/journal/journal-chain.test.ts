@@ -26,7 +26,7 @@ async function verify(head?: string): Promise<JournalReport> {
   if (report === undefined) throw new Error('there is a journal');
   return report;
 }
-const faultsIn = async (): Promise<string[]> =>
+const faultsIn = async () =>
   (await verify()).faults.map(({ file, line, message }) => `${file.slice(folder.dir.length + 1)}:${line} ${message}`);
 const put = async (texts: readonly string[], number?: number): Promise<void> =>
   writeFile(folder.path(number), texts.map((text) => `${text}\n`).join(''));
@@ -40,7 +40,7 @@ async function readEverything(): Promise<unknown> {
 }
 
 /** A journal of seven lines: header, ledger, three sends and two outcomes. */
-async function writeSome(): Promise<string[]> {
+async function writeSome() {
   const journal = await folder.bound();
   for (const [index, payoutId] of ['p', 'q', 'r'].entries()) {
     await journal.append(aSend(payoutId, index + 1));

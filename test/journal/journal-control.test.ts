@@ -238,7 +238,7 @@ describe('sends of processes without keys', () => {
     at: 5,
   });
   const unsigned = (payoutId: string): SendLine => aSend(payoutId, 1, { at: Date.now() });
-  const known = (journal: Awaited<ReturnType<JournalFolder['open']>>): string[] =>
+  const known = (journal: Awaited<ReturnType<JournalFolder['open']>>) =>
     ['format-1', 'format-2', 'paid', 'unsent'].filter((id) => journal.unclearedAttempts(id, Infinity).length > 0);
 
   beforeEach(async () => {

@@ -206,10 +206,10 @@ beforeEach(() => {
   view = new JournalView();
 });
 
-const noteSend = (attempt: SendAttempt, given: Parameters<typeof journaled>[1] = {}): void => {
+const noteSend = (attempt: SendAttempt, given: Parameters<typeof journaled>[1] = {}) => {
   view.note(journaled(attempt, given));
 };
-const noteOutcome = (attempt: SendAttempt, outcome: JournaledOutcome): void => {
+const noteOutcome = (attempt: SendAttempt, outcome: JournaledOutcome) => {
   view.note({ ...attempt, outcome, at: 0 });
 };
 
@@ -333,12 +333,12 @@ async function compare({ view: given = {}, lines = [], knows = () => false, stan
   return find(journal, given, knows);
 }
 
-const all = (): boolean => true;
-const butP = (token: string): boolean => token !== 't-p';
+const all = () => true;
+const butP = (token: string) => token !== 't-p';
 const NOTED = { journalId: 'j-mine', host: 'h', dir: '/d', sends: 10, token: 'tenth', at: 0 };
 const AHEAD = { sendCount: 11, last: 'eleventh' };
 
-const older = (detail: string): string => `This Redis holds an older copy of the ledger: ${detail}.`;
+const older = (detail: string) => `This Redis holds an older copy of the ledger: ${detail}.`;
 const another = 'This Redis holds another ledger (M) than the send journal knows (L): it was flushed or exchanged.';
 const forgot = older('it does not know that payout p was sent (attempt 2)');
 

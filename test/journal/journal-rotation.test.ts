@@ -30,11 +30,11 @@ import { join } from 'node:path';
 
 useFolder();
 
-const names = (file: string): string[] => Array.from({ length: 16 }, (_, index) => `${file}-${index + 1}`);
+const names = (file: string) => Array.from({ length: 16 }, (_, index) => `${file}-${index + 1}`);
 const ONE_FILE = ['1.journal', '1.journal.1'];
 const TWO_FILES = [...ONE_FILE, '1.journal.2'];
 
-const knownIn = (journal: FileSendJournal, payoutIds: readonly string[]): string[] =>
+const knownIn = (journal: FileSendJournal, payoutIds: readonly string[]) =>
   payoutIds.filter((payoutId) => journal.knows(payoutId, 1));
 
 it('a journal works on where a full file was set aside and no next one made', async () => {
@@ -189,7 +189,7 @@ describe('while another process begins new files as fast as it can', () => {
 });
 
 describe('files', () => {
-  const modeOf = async (name: string): Promise<string> => ((await stat(name)).mode & 0o777).toString(8);
+  const modeOf = async (name: string) => ((await stat(name)).mode & 0o777).toString(8);
 
   async function linesOf(offset = 0, file?: { path: string; inode: number }): Promise<{ text: string; end: number }[]> {
     const lines: { text: string; end: number }[] = [];

@@ -30,7 +30,7 @@ import { estimateEnd, MINUTE_MS, type MinuteStatistics, parseStatistics } from '
 
 useAccount();
 
-async function enqueue(count: number, batch = 'b', name = batch): Promise<string[]> {
+async function enqueue(count: number, batch = 'b', name = batch) {
   const payoutIds = names(count, `${name}-`);
   await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId, { amount: '1.5', batch })));
   return payoutIds;
@@ -126,7 +126,7 @@ const keep = async () => catchUp(openKeeper(connection));
 const write = async (field: string, text: string) => redis.hset(keys.batches, field, text);
 
 /** How many records a read of the sums takes, and whether it is right. */
-async function countRecords(): Promise<number> {
+async function countRecords() {
   let records = 0;
   const counted = intercepted(connection, async (work, name) => {
     const result = await work();

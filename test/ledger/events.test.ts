@@ -35,7 +35,7 @@ const adopt = async (givenUp: string[] = []) =>
   adoptLedger(connection, { epoch: 1, sendCount: 1 }, 'adopted', { read: [], givenUp }, ANN);
 
 /** Each event in a line: what, of which payout, from where to where, by whom, why. */
-async function readLines(): Promise<string[]> {
+async function readLines() {
   const entries = await redis.xrange(keys.events, '-', '+');
   return entries.map(([, fields]) => {
     const of = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
@@ -110,7 +110,7 @@ describe('an event that a worker publishes', () => {
   });
 });
 
-async function readAll(limit = 100): Promise<string[]> {
+async function readAll(limit = 100) {
   const found: string[] = [];
   let before: string | undefined;
   do {
@@ -223,7 +223,7 @@ describe('a group of consumers', () => {
 
   const newestInStream = async () => (await redis.xrevrange(keys.events, '+', '-', 'COUNT', 1))[0]?.[0];
 
-  function expectWholeWait(othersForMs: number): void {
+  function expectWholeWait(othersForMs: number) {
     expect(othersForMs).toBeGreaterThan(CLAIM_AFTER_MS - 5_000);
     expect(othersForMs).toBeLessThanOrEqual(CLAIM_AFTER_MS);
   }

@@ -10,7 +10,7 @@ const SIGNED = {
   ...{ issuedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-08T00:00:00.000Z' },
 };
 
-function problemsOf(extra: object): string[] {
+function problemsOf(extra: object) {
   const { error } = payoutInputSchema.safeParse({ ...payoutInput(), ...extra });
   return (error?.issues ?? []).map(({ path, message }) => `${path.join('.')} ${message}`);
 }

@@ -125,7 +125,7 @@ it('knows the life of a sender only from a heartbeat that rose while it was watc
 const SENDER = 'payouts-1:4711';
 let account: SampleAccount;
 
-function useAccount(): void {
+function useAccount() {
   beforeEach(async () => {
     account = await openSampleAccount();
   });
@@ -254,7 +254,7 @@ describe('what is reported of an account', () => {
 
   it('is the silence of the sender since its heartbeat rose', async () => {
     const { redis, keys } = account.connection;
-    const age = async (): Promise<number> => (await scrape('payouts_sender_heartbeat_age_seconds')) ?? NaN;
+    const age = async () => (await scrape('payouts_sender_heartbeat_age_seconds')) ?? NaN;
     await age();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await age()).toBeGreaterThan(0.04);

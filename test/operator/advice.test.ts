@@ -71,7 +71,7 @@ function toWords(...commands: readonly string[]): string[][] {
 }
 
 const PAYMENT = { payoutId: 'order:7', paymentId: 7, amount: '12.5', addressTo: 'rPT1:4711', symbol: 'USD' };
-const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7'): string[] =>
+const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7') =>
   nextSteps({ payoutId, state }, 42, options).map(({ command = '' }) => command);
 
 it('nextSteps names the commands for each state, and who has to approve', () => {
@@ -81,7 +81,7 @@ it('nextSteps names the commands for each state, and who has to approve', () => 
     held: ['release #', 'cancel #'],
     queued: ['cancel #'],
   })) {
-    const full = (command: string): string => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
+    const full = (command: string) => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
     expect(commandsOf(state as PayoutState)).toEqual(commands.map(full));
   }
   const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;

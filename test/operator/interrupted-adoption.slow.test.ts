@@ -75,7 +75,7 @@ async function expectEnded(made: AdoptionWorld, { read, states }: Scenario) {
 }
 
 /** @returns false when the adoption makes fewer calls */
-async function interrupt(made: AdoptionWorld, { read, giveUp }: Scenario, at: number): Promise<boolean> {
+async function interrupt(made: AdoptionWorld, { read, giveUp }: Scenario, at: number) {
   const { between, done } = interrupter(at);
   const isObjected = (await made.sender.readSender()).objections.length > 0;
   const error: unknown = await made.adopt(read, { giveUp, between }).then(

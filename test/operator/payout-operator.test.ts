@@ -212,7 +212,7 @@ describe('adoptLedger', () => {
   it('shows its plan, brings back what the journals have, and is done', async () => {
     await journalOf(dir, 1, 2);
     const plans: AdoptionPlan[] = [];
-    const review = (plan: AdoptionPlan): void => void plans.push(plan);
+    const review = (plan: AdoptionPlan) => void plans.push(plan);
     const { plan, adoption } = await rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN);
     expect(plans).toEqual([plan]);
     expect(plan).toMatchObject({ forgotten: 2, unread: [], unwitnessed: [] });

@@ -21,7 +21,7 @@ interface Given {
   readonly checksums?: boolean;
 }
 
-function check(addressTo: string, { paymentId = 99, checksums = true }: Given = {}): string {
+function check(addressTo: string, { paymentId = 99, checksums = true }: Given = {}) {
   try {
     checkRecipient({ addressTo, paymentId }, { checksums, currencies: CURRENCIES });
     return 'taken';
@@ -86,7 +86,7 @@ it.each([true, false])('refuses raw TON with the form that it stands for, with c
 const NOTHING = String.raw`NULL #REF! (none) "null" -1`.split(' ');
 const REWRITTEN = '1e+22 1,5E+12 123456,00 123,456.00 123.456,00'.split(' ');
 const FOREIGN = ['\u0661\u0662\u0663', 'ID\uff17'];
-const behind = (tags: readonly string[], ...addresses: readonly string[]): string[] =>
+const behind = (tags: readonly string[], ...addresses: readonly string[]) =>
   addresses.flatMap((address) => tags.map((tag) => `${address}:${tag}`));
 
 it.each<[string, RegExp, readonly string[], Given?]>([

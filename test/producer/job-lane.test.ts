@@ -44,7 +44,7 @@ it('calls one after the other have the order of the queue, and among payouts for
     await enqueueEach(names(60, `${name}-behind`), changes);
   }
   await producer.close();
-  const inOrder = (name: string): string[] => [
+  const inOrder = (name: string) => [
     ...names(60, `${name}-before`),
     ...names(1_100, `${name}-many`),
     ...names(60, `${name}-behind`),

@@ -140,7 +140,7 @@ const BOOKS = { group: 'books', consumer: 'one' };
 it('listeners do not suffer from each other, nor from one that was removed', async () => {
   const [heard, complaints]: [string[], string[]] = [[], []];
   const logger = { ...silentLogger, error: (_: object, message: string) => void complaints.push(message) };
-  const taken = (): void => void heard.push('removed');
+  const taken = () => void heard.push('removed');
   const listening = openProducer({ logger })
     .on('queued', () => {
       throw new Error('a mistake');

@@ -6,26 +6,26 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-export function print(text: string): void {
+export function print(text: string) {
   process.stdout.write(`${text}\n`);
 }
 
 export const FLAG = { type: 'boolean', default: false } as const;
 export const TEXT = { type: 'string' } as const;
 
-export function report(passed: number, failed: number): boolean {
+export function report(passed: number, failed: number) {
   print(`${passed} passed, ${failed} failed`);
   return failed === 0;
 }
 
 export const secondsSince = (startedAt: number) => (performance.now() - startedAt) / 1_000;
 
-export function wholeNumber(text: string, usage: string): number {
+export function wholeNumber(text: string, usage: string) {
   if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number\n${usage}`);
   return Number(text);
 }
 
-export function exitOnSignals(): void {
+export function exitOnSignals() {
   process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
 }
 
@@ -76,7 +76,7 @@ async function feed<Task>(child: ChildProcess, tasks: Iterator<Task>, onResult: 
   }
 }
 
-export function serveTasks(run: (task: never) => Promise<unknown>): void {
+export function serveTasks(run: (task: never) => Promise<unknown>) {
   process.on('message', ({ task }: { task: never }) => {
     void run(task).then((result) => process.send?.({ result }));
   });
@@ -111,7 +111,7 @@ export const jest = (file: string) => ['--experimental-vm-modules', 'node_module
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** @returns what a proof or test prints in a copy of the project with a change. @param args - {@link program}, {@link jest} */
-export async function runInCopy({ file, edits }: SourceChange, args: readonly string[]): Promise<string> {
+export async function runInCopy({ file, edits }: SourceChange, args: readonly string[]) {
   const dir = await mkdtemp(join(tmpdir(), 'payout-queue-planted-'));
   try {
     for (const name of ['src', 'test', 'package.json', 'tsconfig.json', 'jest.config.js']) {

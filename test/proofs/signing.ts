@@ -58,7 +58,7 @@ export async function adoptJournal(dir: string, platformId: number) {
   await journal.close();
 }
 
-export async function keepsPause(dir: string, platformId: number): Promise<boolean> {
+export async function keepsPause(dir: string, platformId: number) {
   const text = await readFile(journalPath(dir, platformId), 'utf8');
   return text.lastIndexOf('"paused":') > text.lastIndexOf('"resumed":');
 }

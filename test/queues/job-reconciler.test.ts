@@ -207,7 +207,7 @@ const accept = async (...payoutIds: string[]) => ledger.enqueue(payoutIds.map((p
 const queuesWith = (own: object) => Object.assign(Object.create(queues) as PayoutQueues, own);
 const GONE = new RedisUnavailableError('Redis is gone');
 
-async function relayToTheEnd(): Promise<number> {
+async function relayToTheEnd() {
   const signal = AbortSignal.timeout(30_000);
   const relayed = await relay(signal);
   expect(signal.aborted).toBe(false);

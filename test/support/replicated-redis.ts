@@ -105,7 +105,7 @@ async function startSentinel(root: string, masterPort: number) {
   ];
   await writeFile(file, settings.join('\n'));
   const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  const endWithParent = (): void => void child.kill('SIGKILL');
+  const endWithParent = () => void child.kill('SIGKILL');
   process.once('exit', endWithParent);
   child.once('exit', () => process.removeListener('exit', endWithParent));
   return { child, port };

@@ -14,7 +14,7 @@ export async function startScriptedSentinel(masterPort: number) {
   let waiting: (() => void)[] | undefined;
 
   const reply = (socket: Socket, [name = '', part = '']: readonly string[]) => {
-    const master = (): void => void socket.write(array('127.0.0.1', String(masterPort)));
+    const master = () => void socket.write(array('127.0.0.1', String(masterPort)));
     if (name === 'subscribe') {
       listeners.add(socket);
       socket.write(`*3\r\n${bulk('subscribe')}${bulk(part)}:1\r\n`);
@@ -46,7 +46,7 @@ export async function startScriptedSentinel(masterPort: number) {
 
   return {
     port: (server.address() as AddressInfo).port,
-    holdReplies: (): void => void (waiting ??= []),
+    holdReplies: () => void (waiting ??= []),
     get held() {
       return waiting?.length ?? 0;
     },

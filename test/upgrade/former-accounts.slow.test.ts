@@ -45,7 +45,7 @@ it('an account without keys is shown; a worker sends what is queued, once, and f
   for (const [payoutId, state] of Object.entries({ ...STATES, 'P-old': 'completed' })) {
     expect(await former.read(PLAIN, 'get', payoutId)).toMatchObject({ payoutId, state });
   }
-  const found = async (...args: string[]): Promise<string[]> => {
+  const found = async (...args: string[]) => {
     const { stdout } = await former.run(PLAIN, ['list', '--all', ...args, '--json']);
     return [...stdout.matchAll(/"payoutId":"([^"]*)"/g)].map(([, id = '']) => id).sort();
   };
@@ -84,7 +84,7 @@ it('an account without keys is shown; a worker sends what is queued, once, and f
   }
 });
 
-const signed = (ids: string): string[] => ids.split(' ').map((id) => `S-${id}`);
+const signed = (ids: string) => ids.split(' ').map((id) => `S-${id}`);
 const SIGNED_STATES = {
   ...statesOf(signed('paid approved again paused cash'), 'completed'),
   ...statesOf(signed('waiting rejected denied'), 'held'),
@@ -94,7 +94,7 @@ const SIGNED_STATES = {
 };
 
 const show = async (payoutId: string): Promise<Shown> => former.read(SIGNED, 'get', payoutId);
-const keyOf = (who: string): string[] => ['--key', join(former.control, `${who}.pem`)];
+const keyOf = (who: string) => ['--key', join(former.control, `${who}.pem`)];
 
 it('an account with keys and a policy is shown, stays paused until an operator signs, then sends what fits, once', async () => {
   former = await openFormerAccounts({ atItsTime: true });

@@ -192,7 +192,7 @@ const LENGTH = 1_000;
 const trim = async (keep: number) => Number(await account.connection.run('trim-events', [keep, 1_000]));
 const count = async () => account.redis.xlen(account.connection.keys.events);
 
-async function read(group: string, limit = 100): Promise<string[]> {
+async function read(group: string, limit = 100) {
   const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, limit]);
   return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
 }

@@ -220,7 +220,7 @@ const QUIET: ReadonlySet<string> = new Set([
   ...['readSender', 'renewLease', 'queued', 'readPayout', 'findForgottenSends', 'readSending', 'held', 'marked'],
 ]);
 
-export function isQuiet(name: string): boolean {
+export function isQuiet(name: string) {
   return QUIET.has(name);
 }
 

@@ -111,7 +111,7 @@ export class MemoryRedis {
     return this.#keys.get(key)?.version ?? 0;
   }
 
-  keysOf(prefix: string): string[] {
+  keysOf(prefix: string) {
     return [...this.#keys.keys()].flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []));
   }
 

@@ -18,7 +18,7 @@ import type { WorkerLedger } from './links.js';
 import { WorldLedger, type WorldLedgerOptions } from './world-ledger.js';
 import type { WorldProcess } from './world.js';
 
-export function walletOf(payoutId: string): string {
+export function walletOf(payoutId: string) {
   return `wallet-${payoutId}`;
 }
 
@@ -169,7 +169,7 @@ export function makeWorker({
       return loop.status.role === 'refused' ? loop.status.reason : undefined;
     },
 
-    get isUnadopted(): boolean {
+    get isUnadopted() {
       return worker.mismatch?.includes('payouts audit adopt-journal') === true;
     },
 

@@ -193,7 +193,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.redis.keysOf(this.connection.keys.payout(''));
   }
 
-  idsIn(state: PayoutState): string[] {
+  idsIn(state: PayoutState) {
     return this.payoutIds().filter((payoutId) => this.stateOf(payoutId) === state);
   }
 
@@ -265,7 +265,7 @@ const NO_CLOCK: Clock = {
 
 type PayoutChange = { readonly [Field in keyof Payout]?: Payout[Field] | undefined };
 
-export function alterPayout(ledger: WorldLedger, payoutId: string, change: PayoutChange): void {
+export function alterPayout(ledger: WorldLedger, payoutId: string, change: PayoutChange) {
   const { redis, connection } = ledger;
   const { keys } = connection;
   const record = redis.write(keys.payout(payoutId), 'hash');
@@ -285,7 +285,7 @@ export function alterPayout(ledger: WorldLedger, payoutId: string, change: Payou
   redis.call('ZADD', [keys.state(state), String(place), payoutId]);
 }
 
-export function putPayout(ledger: WorldLedger, payout: PayoutChange & Pick<Payout, 'payoutId' | 'state'>): void {
+export function putPayout(ledger: WorldLedger, payout: PayoutChange & Pick<Payout, 'payoutId' | 'state'>) {
   const { redis, connection } = ledger;
   redis.write(connection.keys.payout(payout.payoutId), 'hash').clear();
   leaveIndexes(ledger, payout.payoutId);
@@ -293,12 +293,12 @@ export function putPayout(ledger: WorldLedger, payout: PayoutChange & Pick<Payou
   alterPayout(ledger, payout.payoutId, { ...payout, history: [{ at, to: payout.state }] });
 }
 
-export function removePayout(ledger: WorldLedger, payoutId: string): void {
+export function removePayout(ledger: WorldLedger, payoutId: string) {
   leaveIndexes(ledger, payoutId);
   ledger.redis.remove(ledger.connection.keys.payout(payoutId));
 }
 
-export function freeTxhash({ redis, connection }: WorldLedger, txhash: string): void {
+export function freeTxhash({ redis, connection }: WorldLedger, txhash: string) {
   for (const bucket of connection.keys.txhashBuckets(txhash)) redis.remove(bucket);
 }
 
@@ -306,7 +306,7 @@ export function setFields(
   { redis }: WorldLedger,
   key: string,
   fields: Readonly<Record<string, string | number | undefined>>,
-): void {
+) {
   for (const [field, value] of Object.entries(fields)) {
     if (value === undefined) redis.call('HDEL', [key, field]);
     else redis.call('HSET', [key, field, String(value)]);

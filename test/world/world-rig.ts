@@ -31,7 +31,7 @@ export class RigLedger extends WorldLedger {
     return { ...super.snapshot(), lease: this.lease, sendCount: this.sendCount, last: this.ofSender('last') ?? '' };
   }
 
-  override restore({ keys, lease, sendCount, last }: RigSnapshot): void {
+  override restore({ keys, lease, sendCount, last }: RigSnapshot) {
     super.restore({ keys });
     const { owner, epoch, heartbeat: beat, released } = lease ?? {};
     const held = { owner, epoch, beat, released: released === undefined ? undefined : Number(released) };

@@ -120,7 +120,7 @@ export abstract class World {
   }
 }
 
-export function describeStep({ process, kind, label }: About): string {
+export function describeStep({ process, kind, label }: About) {
   return `${process?.name ?? '-'} ${kind ?? ''} ${label ?? ''}`;
 }
 

@@ -35,7 +35,7 @@ let journalFile: string;
 let policyFile: string;
 
 const run = async (...args: string[]): Promise<CliResult> => runInProcess(args, env);
-const textOf = async (...args: string[]): Promise<string> => (await run('audit', 'verify', ...args)).stdout;
+const textOf = async (...args: string[]) => (await run('audit', 'verify', ...args)).stdout;
 
 async function verify(...args: string[]) {
   const { code, stdout } = await run('audit', 'verify', '--json', ...args);
@@ -44,19 +44,19 @@ async function verify(...args: string[]) {
 }
 
 /** What it found, as `payoutId kind`, with the exit code. */
-async function found(...args: string[]): Promise<string[]> {
+async function found(...args: string[]) {
   const { code, findings } = await verify(...args);
   return [`exit ${code}`, ...findings.map(({ payoutId, kind }) => `${payoutId} ${kind}`).sort()];
 }
 
-const record = (payoutId: string): string => ledger.keys.payout(payoutId);
+const record = (payoutId: string) => ledger.keys.payout(payoutId);
 const heads = async (): Promise<PayoutEvent[]> =>
   (await readEvents(ledger, { sinceMs: 0 }, 1_000)).filter(({ type }) => type === 'journal_head');
 
 /** Puts back what a test changed. */
 const undo: (() => unknown)[] = [];
 
-function setEnv(name: string, value: string): void {
+function setEnv(name: string, value: string) {
   const before = env;
   env = { ...env, [name]: value };
   undo.push(() => (env = before));
@@ -70,7 +70,7 @@ async function keepRecord(payoutId: string) {
   });
 }
 
-async function keepJournal(): Promise<string> {
+async function keepJournal() {
   const before = await readFile(journalFile, 'utf8');
   undo.push(async () => writeFile(journalFile, before));
   return before;

@@ -17,14 +17,14 @@ beforeEach(async () => {
 afterEach(async () => rig.close());
 
 /** Whose approvals and rejections a worker counts, and what it says of the others. */
-async function counted(payoutId: string): Promise<string[]> {
+async function counted(payoutId: string) {
   const keyring = readKeyringFile(rig.env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_TRUST);
   const payout = await cli.ledger.require(payoutId);
   const judged = verifyApprovals(payout, { platformId: cli.platformId, keyring, now: Date.now() });
   return judged.map(({ approval, person, message = '' }) => `${approval.decision} ${person ?? message}`);
 }
 
-const approve = (payoutId: string, key: keyof ApprovalRig['files'], ...args: string[]): string[] => [
+const approve = (payoutId: string, key: keyof ApprovalRig['files'], ...args: string[]) => [
   ...['approve', payoutId, key === 'bob' ? '--ssh-key' : '--key', rig.files[key], '--yes', ...args],
 ];
 
@@ -80,7 +80,7 @@ it('takes those of a batch that wait, adds them up', async () => {
   await cli.alter('evil', { amount: '999' });
   await rig.enqueue('s', { batch: 'May' });
   await rig.hold('t');
-  const approveBatch = (batch: string): string[] => ['approve', '--batch', batch, '--key', rig.files.ann, '--yes'];
+  const approveBatch = (batch: string) => ['approve', '--batch', batch, '--key', rig.files.ann, '--yes'];
   const first = await cli.run(...approveBatch('May'));
   expect(first.code).toBe(5);
   for (const line of [
@@ -141,9 +141,7 @@ it('payouts reject is open to who requested the payout', async () => {
   await cli.refused(4, 'Payout p is cancelled: only', ...approve('p', 'bob'));
 });
 
-const store = async (text: string): Promise<string[]> => [
-  ...['approve', '--file', await cli.file('signed.jsonl', text.trimEnd())],
-];
+const store = async (text: string) => [...['approve', '--file', await cli.file('signed.jsonl', text.trimEnd())]];
 
 it('approvals that are signed elsewhere are printed, signed by OpenSSH, and stored', async () => {
   await rig.hold('p');

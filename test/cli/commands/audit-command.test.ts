@@ -138,7 +138,7 @@ const REMOVAL: Removal = {
 };
 
 /** The words of what is found: `right`, `on word` or kinds. */
-function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, removal: Partial<Removal> = {}): string {
+function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, removal: Partial<Removal> = {}) {
   const send = aSend('p', 1, { attempt: 1, ...(outcome && { outcome }) });
   const { findings, isOnWord } = compareSend(send, record, { ...REMOVAL, ...removal });
   return isOnWord ? 'on word' : findings.length === 0 ? 'right' : findings.map(({ kind }) => kind).join();

@@ -9,7 +9,7 @@ import { textWith, useCli } from '../support/cli-rig.js';
 
 const cli = useCli();
 const WHY = ['--reason', 'wrong file', '--by', 'ann'];
-const cancel = (...args: string[]): string[] => ['cancel', ...args, ...WHY];
+const cancel = (...args: string[]) => ['cancel', ...args, ...WHY];
 
 it('payouts cancel of one cancels it as the system user', async () => {
   await cli.enqueue('p-1');
@@ -100,7 +100,7 @@ it('payouts retry takes one, or those whose message has a text', async () => {
     await cli.force(payoutId, 'rejected');
     await cli.alter(payoutId, { message: payoutId === 'p-3' ? 'Wrong address' : 'Insufficient balance' });
   }
-  const retry = (...args: string[]): string[] => ['retry', ...args, '--yes', ...WHY];
+  const retry = (...args: string[]) => ['retry', ...args, '--yes', ...WHY];
   const retried = await cli.json(...retry('--message', 'insufficient'));
   expect(retried).toMatchObject({ payouts: 2, changed: 2, others: {} });
   expect(await cli.json('retry', 'p-3', ...WHY)).toMatchObject({ payoutId: 'p-3', state: 'queued', requeueCount: 1 });
@@ -121,7 +121,7 @@ describe('payouts release', () => {
       expect(await sender.holdPayout(payoutId, 0, { ...HOLD, ...said, isTampering: payoutId === 'p-3' })).toBe(true);
     }
   });
-  const states = async (): Promise<string> => (await cli.states(...IDS)).join();
+  const states = async () => (await cli.states(...IDS)).join();
 
   it('puts held payouts back, each with a job of its own', async () => {
     expect(await cli.run('release', 'p-1', 'nobody', ...WHY)).toMatchObject({ code: 2 });

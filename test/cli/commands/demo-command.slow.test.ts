@@ -24,7 +24,7 @@ async function startDemo() {
     child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
   }
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
-  const exists = (): boolean => {
+  const exists = () => {
     try {
       return process.kill(group, 0);
     } catch {

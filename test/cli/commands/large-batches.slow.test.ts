@@ -31,12 +31,12 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`;
   const dir = await mkdtemp(join(tmpdir(), 'payouts-large-'));
   const file = join(dir, 'large.csv');
-  const row = (n: number): string => `invoice-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf,Invoice ${n}`;
+  const row = (n: number) => `invoice-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf,Invoice ${n}`;
   const rows = Array.from({ length: ROWS }, (_, n) => row(n));
   await writeFile(file, ['payout_id,payment_id,amount,address_to,reference', ...rows].join('\n'));
   const env = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: '7', NODE_OPTIONS };
   const command = ['import', file, '--yes', '--batch', 'large'];
-  const countQueued = async (): Promise<number> => client.zcard(`${PREFIX}:state:queued`);
+  const countQueued = async () => client.zcard(`${PREFIX}:state:queued`);
   for (const killAt of [10_000, 55_000]) {
     const killed = startCli(command, { env });
     while ((await countQueued()) < killAt) await delay(20);
@@ -76,7 +76,7 @@ it('payouts cancel --batch of 20,000 payouts among others cancels all that were 
   await enqueue('behind', 20_000);
   world.startWorker();
   await untilSent(world, 2);
-  const countSent = (): number => world.sandbox.stats().arrivals;
+  const countSent = () => world.sandbox.stats().arrivals;
   const [startedAt, startedWith] = [performance.now(), countSent()];
   await delay(8_000);
   const usualRate = (countSent() - startedWith) / (performance.now() - startedAt);

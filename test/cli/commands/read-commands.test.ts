@@ -32,8 +32,7 @@ it('payouts get shows a payout in full with its history, in both forms', async (
   expect(await cli.json('get', '--txhash', '0xabc')).toEqual(shown);
 });
 
-const ids = async (...args: string[]): Promise<string> =>
-  (await cli.lines('list', ...args)).map(({ payoutId }) => payoutId).join(' ');
+const ids = async (...args: string[]) => (await cli.lines('list', ...args)).map(({ payoutId }) => payoutId).join(' ');
 
 it('payouts list lists a state with short addresses and named currencies', async () => {
   const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';

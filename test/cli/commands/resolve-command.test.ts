@@ -15,10 +15,10 @@ const IDS = ['p-1', 'p-2', 'p-3'];
 const UNKNOWN = ['unknown', 'unknown', 'unknown'];
 const UNREACHABLE = 'http://127.0.0.1:1';
 
-const resolve = (...args: string[]): string[] => ['resolve', ...args, '--reason', 'ticket 812', '--by', 'ann'];
+const resolve = (...args: string[]) => ['resolve', ...args, '--reason', 'ticket 812', '--by', 'ann'];
 
 /** Pays at the sandbox what a worker would have paid. @returns the txhash */
-async function pay(payment = PAYMENT): Promise<string> {
+async function pay(payment = PAYMENT) {
   const { GATEWAY_BASE_URL: baseUrl = '' } = cli.env;
   const account = { baseUrl, platformId: cli.platformId, secretKey: SECRET_KEY };
   const client = createGatewayClient({ ...account, clock: systemClock, logger: silentLogger });
@@ -88,7 +88,7 @@ it('wants one decision, a txhash where it belongs, and one way to name payouts',
   }
 });
 
-const notSent = (...args: string[]): string[] => resolve('p-1', '--not-sent', ...args);
+const notSent = (...args: string[]) => resolve('p-1', '--not-sent', ...args);
 
 it('--not-sent at a terminal shows amount, address, time and key, and sends again after a yes alone', async () => {
   await makeUnknown('p-1');
@@ -135,7 +135,7 @@ describe('payouts resolve of many', () => {
     expect(await states()).toEqual(UNKNOWN);
   });
 
-  const notSent = async (...args: string[]): Promise<string[]> =>
+  const notSent = async (...args: string[]) =>
     resolve('--file', await cli.file('unpaid.csv', 'payout_id', ...IDS), '--not-sent', ...args);
 
   it('--not-sent changes nothing without the number of payouts', async () => {

@@ -134,7 +134,7 @@ describe('payouts sandbox', () => {
     // The last line: by then the signal handlers are set and everything has been printed.
     const last = /Statistics: (\S+)\/__sandbox\/stats\n/;
     let url = '';
-    const test = (text: string): boolean => (url = last.exec(text)?.[1] ?? '') !== '';
+    const test = (text: string) => (url = last.exec(text)?.[1] ?? '') !== '';
     await sandbox.waitForOutput({ test } as RegExp);
     const stats: unknown = await (await fetch(`${url}/__sandbox/stats?platformId=2`)).json();
     const faults: unknown = await (await fetch(`${url}/__sandbox/faults`)).json();

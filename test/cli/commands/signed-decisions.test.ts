@@ -33,7 +33,7 @@ beforeEach(async () => {
 afterEach(async () => keys.close());
 
 /** By whose key, and why, what sends it again is signed. */
-const actOf = async (payoutId: string): Promise<string> => {
+const actOf = async (payoutId: string) => {
   const { by, reason } = requireAct((await cli.ledger.require(payoutId)).act);
   return `${by}: ${reason}`;
 };
@@ -56,7 +56,7 @@ async function startSshAgent(privateKeyFile: string) {
 }
 
 /** Puts it where `ssh-keygen` does not look for it. @returns its new place */
-async function hidePrivateKey(): Promise<string> {
+async function hidePrivateKey() {
   const hidden = join(keys.dir, 'hidden');
   await rename(sshFile.replace(/\.pub$/, ''), hidden);
   return hidden;

@@ -206,7 +206,7 @@ it('finds payouts without a job: a warning, and beside a worker, which repairs i
 
 it('payouts doctor says where the journal should be of which the ledger knows sends', async () => {
   const [dir, other] = [join(doctor.dir, 'journal'), join(doctor.dir, 'other')];
-  const fileIn = (folder: string): string => join(folder, `${doctor.platformId}.journal`);
+  const fileIn = (folder: string) => join(folder, `${doctor.platformId}.journal`);
   const [producer, worker] = [doctor.openProducer(), await doctor.startWorker(dir)];
   await producer.enqueue(payout('P-1'));
   await until('it is sent', async () => {

@@ -10,8 +10,8 @@ import { NO_SENDER, problemOf, useDoctor, warningOf } from '../support/doctor-ri
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 
 const doctor = useDoctor();
-const inDir = (...names: string[]): string => join(doctor.dir, ...names);
-const write = async (name: string, text: string): Promise<string> => {
+const inDir = (...names: string[]) => join(doctor.dir, ...names);
+const write = async (name: string, text: string) => {
   await writeFile(inDir(name), text, { mode: 0o600 });
   return inDir(name);
 };
@@ -124,7 +124,7 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting', asy
   await doctor.expectFindings(1, [problemOf('keys', ''), NO_SENDER]);
 });
 
-const key = (name: string): string => `${doctor.prefix}:${name}`;
+const key = (name: string) => `${doctor.prefix}:${name}`;
 
 it('finds at once all that stands still: test/told has each alone', async () => {
   const { client } = doctor;
@@ -191,7 +191,7 @@ const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
 const shop = (changes: Partial<KeyEntry> = {}): KeyEntry => keyEntry(SHOP, changes);
 const ann = (changes: Partial<KeyEntry> = {}): KeyEntry =>
   keyEntry(ANN, { name: 'ann', role: 'operator', person: 'Ann', ...changes });
-const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 const FINE = { code: 0, found: [] };
 
 /** Runs doctor with a keyring of these keys. @returns what the checks of keys and journal found */

@@ -10,10 +10,10 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 
 const cli = useCli();
 const HEADER = 'payout_id,payment_id,amount,address_to';
-const csv = async (...rows: string[]): Promise<string> => cli.file('payouts.csv', HEADER, ...rows);
+const csv = async (...rows: string[]) => cli.file('payouts.csv', HEADER, ...rows);
 
 /** The errors of a dry run. */
-async function errorsOf(file: string, ...args: string[]): Promise<string> {
+async function errorsOf(file: string, ...args: string[]) {
   const { code, stderr } = await cli.run('import', file, '--dry-run', ...args);
   expect(code).toBe(2);
   return stderr;
@@ -124,7 +124,7 @@ it('needs no Redis for a dry run, asks before it enqueues', async () => {
 });
 
 it('refuses a file without rows, with other bytes, that cannot be read', async () => {
-  const refusedAs = async (content: string | Buffer): Promise<string> => {
+  const refusedAs = async (content: string | Buffer) => {
     await writeFile(join(cli.dir, 'refused'), content);
     return errorsOf(join(cli.dir, 'refused'));
   };
@@ -237,7 +237,7 @@ it('payouts enqueue names every option that is wrong, one a line, with exit code
   expect((await cli.enqueue('p-1', '--metadata', '{')).stderr).toMatch(/^payouts: --metadata: is not JSON: /);
 });
 
-const enqueueTo = (paymentId: string, addressTo: string): string[] => [
+const enqueueTo = (paymentId: string, addressTo: string) => [
   ...['enqueue', '--payout-id', 'q', '--payment-id', paymentId, '--amount', '1', '--address-to', addressTo],
 ];
 

@@ -22,7 +22,7 @@ async function read(text: string | Buffer, chunkBytes = 65_536): Promise<Row[]> 
 }
 
 /** `2 p-1`, or `3 row: what is wrong`. */
-function describeRow(row: Row): string {
+function describeRow(row: Row) {
   if ('input' in row) return `${row.line} ${String(row.input['payoutId'])}`;
   return `${row.line} ${row.problems.map(({ field, message }) => `${field}: ${message}`).join('; ')}`;
 }

@@ -12,7 +12,7 @@ const cli = useCli();
 const REDIS_OFF = 'redis://127.0.0.1:1';
 const SIGNING = ['PAYOUT_SIGNING_KEY_FILE', 'PAYOUT_SIGNING_KEY_NAME'] as const;
 const PAYOUT = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '12.50', '--address-to', 'TXYZ9'];
-const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000 + 300_000).toISOString();
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000 + 300_000).toISOString();
 
 let keyFile: string;
 let keysFile: string;
@@ -20,12 +20,12 @@ let keysFile: string;
 let dir: string;
 let journalDir: string;
 beforeEach(() => {
-  const inDir = (name: string): string => join(cli.dir, name);
+  const inDir = (name: string) => join(cli.dir, name);
   [keyFile, keysFile, dir, journalDir] = [inDir('shop.pem'), inDir('keys.yaml'), inDir('keys'), inDir('journal')];
   cli.env['SEND_JOURNAL_DIR'] = journalDir;
 });
 
-const generate = (name = 'shop', role = 'producer', person = 'Shop: "A" #1'): string[] => [
+const generate = (name = 'shop', role = 'producer', person = 'Shop: "A" #1') => [
   ...['keys', 'generate', name, '--role', role, '--person', person, '--out', keyFile],
 ];
 
@@ -37,7 +37,7 @@ async function makeKeys() {
 }
 
 /** A line of the private key itself. */
-const secret = async (): Promise<string> => (await readFile(keyFile, 'utf8')).split('\n')[1] ?? '';
+const secret = async () => (await readFile(keyFile, 'utf8')).split('\n')[1] ?? '';
 
 it('payouts keys generate writes a private key that only its owner reads, prints its entry', async () => {
   const stdout = await cli.ok(...generate());
@@ -134,7 +134,7 @@ describe('signing', () => {
 
   it('takes the key of the account from the accounts file', async () => {
     const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
-    const write = async (more: object): Promise<string> =>
+    const write = async (more: object) =>
       cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
     cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
     cli.env['PAYOUT_ACCOUNTS_FILE'] = await write({});
@@ -152,7 +152,7 @@ interface Made extends Record<'keysFile' | 'policyFile', string> {
   readonly journal: object;
 }
 
-const init = (...args: string[]): string[] => ['keys', 'init', dir, ...args];
+const init = (...args: string[]) => ['keys', 'init', dir, ...args];
 const make = async (...args: string[]): Promise<Made> => cli.json<Made>(...init(...args));
 
 it('payouts keys init makes files that only their owner reads', async () => {
@@ -222,7 +222,7 @@ it('payouts keys init puts no key under a folder that others can write', async (
   expect(await readdir(cli.dir)).toEqual([]);
 });
 
-const bornAt = async (): Promise<number> => {
+const bornAt = async () => {
   const journal = await FileSendJournal.open({ dir: journalDir, platformId: cli.platformId });
   await journal.close();
   return journal.bornAt;

@@ -24,7 +24,7 @@ export async function openApprovalRig() {
     { name: 'shop', role: 'producer', person: 'Sam', public: shop.public },
     { name: 'bob', role: 'approver', person: 'Bob', public: bob.public },
   ];
-  const make = async (name: string, role: KeyEntry['role'] = 'approver'): Promise<string> => {
+  const make = async (name: string, role: KeyEntry['role'] = 'approver') => {
     const { file, public: shown } = await keys.makeKey(name);
     entries.push({ name, role, person: name, public: shown });
     return file;

@@ -45,7 +45,7 @@ export class CliRig {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  unset(...names: string[]): void {
+  unset(...names: string[]) {
     for (const name of names) Reflect.deleteProperty(this.env, name);
   }
 
@@ -59,7 +59,7 @@ export class CliRig {
   }
 
   /** Runs a command that succeeds, without a word on stderr. @returns stdout */
-  async ok(...args: string[]): Promise<string> {
+  async ok(...args: string[]) {
     const { code, stdout, stderr } = await this.run(...args);
     // On a busy machine a connection may take a second attempt.
     const said = stderr.replace(/^payouts: Redis unavailable, reconnecting.*\n/gm, '');
@@ -80,7 +80,7 @@ export class CliRig {
   }
 
   /** Runs a command that prints nothing and ends with this code. @returns stderr */
-  async refused(code: number, message: RegExp | string, ...args: string[]): Promise<string> {
+  async refused(code: number, message: RegExp | string, ...args: string[]) {
     const result = await this.run(...args);
     expect(result).toMatchObject({ code, stdout: '', stderr: textWith(message) });
     return result.stderr;
@@ -151,14 +151,14 @@ export class CliRig {
   }
 
   /** The jobs that wait in a queue, in all its structures. */
-  async jobs(queue = 'withdraw'): Promise<string[]> {
-    const key = (structure: string): string => `${this.keys.prefix}:${queue}:${structure}`;
+  async jobs(queue = 'withdraw') {
+    const key = (structure: string) => `${this.keys.prefix}:${queue}:${structure}`;
     const found = [await this.redis.lrange(key('wait'), 0, -1)];
     for (const name of ['delayed', 'prioritized']) found.push(await this.redis.zrange(key(name), 0, '-1'));
     return found.flat();
   }
 
-  async file(name: string, ...lines: readonly string[]): Promise<string> {
+  async file(name: string, ...lines: readonly string[]) {
     const path = join(this.dir, name);
     await writeFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 });
     return path;

@@ -38,10 +38,10 @@ class DoctorRig {
     const { ok, checks } = JSON.parse(out) as { ok: boolean; checks: CheckResult[] };
     expect(ok).toBe(code === 0);
     // How fast a busy test machine is decides about these.
-    const isOfSpeed = ({ name, status }: CheckResult): boolean =>
+    const isOfSpeed = ({ name, status }: CheckResult) =>
       status === 'warning' && (name === 'journal folder' || name === 'Redis latency');
     // Without a keyring every run warns of that.
-    const isUnsigned = ({ name, status }: CheckResult): boolean =>
+    const isUnsigned = ({ name, status }: CheckResult) =>
       status === 'warning' && name === 'keys' && !this.environment['PAYOUT_KEYS_FILE'];
     const found = checks.filter((check) => check.status !== 'ok' && !isOfSpeed(check) && !isUnsigned(check));
     for (const { fix } of found) expect(fix).toMatch(/^.{20,}$/);

@@ -9,8 +9,8 @@ class FakeProcess extends EventEmitter implements PoolProcess {
   connected = true;
   readonly told: unknown[] = [];
   readonly signals: unknown[] = [];
-  readonly send = (message: unknown): boolean => this.told.push(message) > 0;
-  readonly kill = (signal?: unknown): boolean => this.signals.push(signal) > 0;
+  readonly send = (message: unknown) => this.told.push(message) > 0;
+  readonly kill = (signal?: unknown) => this.signals.push(signal) > 0;
   readonly index: number;
 
   constructor(index: number) {
@@ -18,7 +18,7 @@ class FakeProcess extends EventEmitter implements PoolProcess {
     this.index = index;
   }
 
-  exit(code: number | null, signal: NodeJS.Signals | null = null): void {
+  exit(code: number | null, signal: NodeJS.Signals | null = null) {
     this.connected = false;
     this.emit('exit', code, signal);
   }

@@ -27,7 +27,7 @@ function start(environment: Readonly<Record<string, string>> = {}, processes = '
   });
 }
 
-const isRunning = (pid: number): boolean => {
+const isRunning = (pid: number) => {
   try {
     return process.kill(pid, 0);
   } catch {

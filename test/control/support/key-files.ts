@@ -16,12 +16,12 @@ interface TestKey {
 export type TestKeys = Awaited<ReturnType<typeof openTestKeys>>;
 
 /** Writes a private key as PEM. @returns its path */
-export async function writePrivateKey(file: string, privateKey: KeyObject): Promise<string> {
+export async function writePrivateKey(file: string, privateKey: KeyObject) {
   await writeFile(file, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
   return file;
 }
 
-export async function writeKeyring(file: string, keys: readonly KeyEntry[]): Promise<string> {
+export async function writeKeyring(file: string, keys: readonly KeyEntry[]) {
   await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
   return file;
 }
@@ -42,7 +42,7 @@ export async function openTestKeys() {
       if (status !== 0) throw new Error(`ssh-keygen is needed for this test: ${String(stderr)}`);
       return { file: `${file}.pub`, public: (await readFile(`${file}.pub`, 'utf8')).trim() };
     },
-    async writeKeyring(...keys: readonly KeyEntry[]): Promise<string> {
+    async writeKeyring(...keys: readonly KeyEntry[]) {
       return writeKeyring(join(dir, 'keys.json'), keys);
     },
     close: async () => rm(dir, { recursive: true, force: true }),

@@ -13,11 +13,11 @@ export class TestClock {
   wallOffsetMs = Date.UTC(2030, 0, 1);
   #now = 5_000_000;
 
-  readonly now = (): number => this.#now;
-  readonly wallNow = (): number => this.#now + this.wallOffsetMs;
+  readonly now = () => this.#now;
+  readonly wallNow = () => this.#now + this.wallOffsetMs;
   readonly sleep = async (): Promise<void> => Promise.resolve();
 
-  pass(ms: number): void {
+  pass(ms: number) {
     this.#now += ms;
   }
 }
@@ -40,7 +40,7 @@ export class TestPolicy {
     this.policy = policy;
   }
 
-  get hash(): string {
+  get hash() {
     return `hash of ${this.policy.rules.map(({ name }) => name).join(' ')}`;
   }
 }
@@ -72,7 +72,7 @@ export class PolicyRig {
   }
 
   /** A process begins, and takes over. @param ledger - what Redis says was spent */
-  restart(ledger: readonly SpendEvent[] = []): void {
+  restart(ledger: readonly SpendEvent[] = []) {
     const { clock, current } = this;
     this.journal = new MemoryJournal('j', this.lines);
     const about = { platformId: PLATFORM, journal: this.journal, clock, doubtMs: DOUBT_MS };
@@ -89,12 +89,12 @@ export class PolicyRig {
   }
 
   /** What the policy says of it: `send`, or its verdict and why. */
-  ask(payout: Payout): string {
+  ask(payout: Payout) {
     const permit = this.authority.permit(payout);
     return permit.kind === 'granted' ? 'send' : `${permit.hold.reason}: ${permit.hold.message}`;
   }
 
-  askFor(...payout: Parameters<PolicyRig['payout']>): string {
+  askFor(...payout: Parameters<PolicyRig['payout']>) {
     return this.ask(this.payout(...payout));
   }
 

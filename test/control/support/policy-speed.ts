@@ -15,7 +15,7 @@ function windows(count: number, limit: string): Policy {
 }
 
 /** Of the processor's time, ms for each of `count`: how busy the machine is beside it changes little. */
-function costOfEach(count: number, run: () => void): number {
+function costOfEach(count: number, run: () => void) {
   const before = process.cpuUsage();
   run();
   const { user, system } = process.cpuUsage(before);
@@ -36,7 +36,7 @@ function sendsOf(clock: TestClock, count: number): SpendEvent[] {
 }
 
 /** Of loading each of `count` sends under 50 rules. */
-function costOfLoading(count: number): number {
+function costOfLoading(count: number) {
   const clock = new TestClock();
   const sends = sendsOf(clock, count);
   const busy = new PolicyRig(clock, windows(50, '100000000'));
@@ -56,8 +56,8 @@ const full = new PolicyRig(clock, windows(4, '70'));
 full.authority.takeOver(sendsOf(clock, 1));
 
 /** Of asking for payouts with these numbers, which wait. */
-function costOfAsking(from: number, count: number): number {
-  const ask = (number: number): string => full.askFor(`q${number}`, '60', { addressTo: 'w' });
+function costOfAsking(from: number, count: number) {
+  const ask = (number: number) => full.askFor(`q${number}`, '60', { addressTo: 'w' });
   if (ask(from) === 'send') throw new Error('the windows have no room for it');
   return costOfEach(count, () => Array.from({ length: count }, (_, index) => ask(from + index)));
 }

@@ -15,7 +15,7 @@ export const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
-export const iso = (ms: number): string => new Date(ms).toISOString();
+export const iso = (ms: number) => new Date(ms).toISOString();
 
 /** The key of a person of the same name. */
 export function entryOf(key: number, name: string, role: KeyRole, changes: Partial<KeyEntry> = {}): KeyEntry {
@@ -38,7 +38,7 @@ export function signIntent(fields: SignedFields, signing: Signing = {}): IntentS
   return new IntentSigner(options).sign(fields, { metadata, requestedBy });
 }
 
-export function intentHashOf(payout: SignedFields & Pick<Payout, 'signed'>): string {
+export function intentHashOf(payout: SignedFields & Pick<Payout, 'signed'>) {
   if (payout.signed === undefined) throw new Error(`${payout.payoutId} is not signed`);
   return hashIntent(intentOf(PLATFORM, payout, payout.signed));
 }
@@ -54,6 +54,6 @@ export function signApproval(
   return { ...approval, signature: signText(formatApproval(platformId, approval), testKey(key)) };
 }
 
-export function signAct(key: number, act: Act, platformId = PLATFORM): string {
+export function signAct(key: number, act: Act, platformId = PLATFORM) {
   return serializeAct({ ...act, signature: signText(formatAct(platformId, act), testKey(key)) });
 }

@@ -32,7 +32,7 @@ interface Vectors {
 export const readVectors = () =>
   JSON.parse(readFileSync(new URL('../vectors.json', import.meta.url), 'utf8')) as Vectors;
 
-const succeeds = (program: string, args: readonly string[]): boolean =>
+const succeeds = (program: string, args: readonly string[]) =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 export const HAS_PHP = succeeds('php', ['-r', 'exit(function_exists("sodium_crypto_sign_detached") ? 0 : 1);']);

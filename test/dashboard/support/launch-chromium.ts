@@ -13,7 +13,7 @@ export async function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args });
 }
 
-function isExecutable(path: string): boolean {
+function isExecutable(path: string) {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -21,7 +21,7 @@ export async function openDashboard(
   /** Requests a path, signed in where there is a password; redirects are not followed. */
   const ask = async (path: string, init: RequestInit = {}): Promise<Response> =>
     fetch(server.url + path.replace(/^\//, ''), { headers, redirect: 'manual', ...init });
-  const read = async (path: string): Promise<string> => (await ask(path)).text();
+  const read = async (path: string) => (await ask(path)).text();
   return {
     ...{ url: server.url, ask, read },
     /** What a reader sees of the page, in one line. */
@@ -40,11 +40,11 @@ export async function openDashboard(
   };
 }
 
-export function basicAuth(user: string, password: string): string {
+export function basicAuth(user: string, password: string) {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-export function idsOf(page: string): string[] {
+export function idsOf(page: string) {
   return [...page.matchAll(/<th scope="row" class="id">\s*<a href="[^"]*\/payouts\/([^"]+)"/g)].map(
     ([, id = '']) => id,
   );
@@ -54,7 +54,7 @@ export function nextPage(page: string): string | undefined {
   return /<a href="([^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
 }
 
-function textOf(page: string): string {
+function textOf(page: string) {
   const [, main = page] = /<main[^]*?>([^]*)<\/main>/.exec(page) ?? [];
   const shown = main.replace(/<caption[^]*?<\/caption>/g, '').replace(/<[^>]+>/g, ' ');
   return shown.replace(/&lt;/g, '<').replace(/\s+/g, ' ');

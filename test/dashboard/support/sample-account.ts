@@ -135,7 +135,7 @@ rules:
   const signer = new IntentSigner({ key, platformId, audience: TEST_AUDIENCE, clock });
 
   /** Enqueues a payout that a rule holds. @returns the hash of its intent */
-  const hold = async (payoutId: string, given: Partial<PayoutInput>, of: Partial<Hold>): Promise<string> => {
+  const hold = async (payoutId: string, given: Partial<PayoutInput>, of: Partial<Hold>) => {
     const payout = aPayout(payoutId, { addressTo: ADDRESS, ...given });
     const signed = signer.sign(payout);
     await ledger.enqueue([{ ...payout, signed }]);
@@ -143,7 +143,7 @@ rules:
     await sender.holdPayout(payoutId, 0, { kind: 'policy', reason: 'wait', message: '', isTampering: false, ...of });
     return hashIntent(intentOf(platformId, payout, signed));
   };
-  const iso = (inMs: number): string => new Date(clock.wallNow() + inMs).toISOString();
+  const iso = (inMs: number) => new Date(clock.wallNow() + inMs).toISOString();
 
   const large = { amount: '7200', reference: 'Invoice 2026-120' };
   const intent = await hold('signed:large', large, {

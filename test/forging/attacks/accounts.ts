@@ -22,11 +22,11 @@ const row = (
 const repeated: NodeJS.Timeout[] = [];
 
 /** Repeats something for as long as the suite lasts: what the worker puts right is spoilt again. */
-function again(everyMs: number, what: () => Promise<unknown>): void {
+function again(everyMs: number, what: () => Promise<unknown>) {
   repeated.push(setInterval(() => void what().catch(() => undefined), everyMs));
 }
 
-export function endRepeated(): void {
+export function endRepeated() {
   for (const timer of repeated.splice(0)) clearInterval(timer);
 }
 
@@ -65,7 +65,7 @@ async function removePause({ account: { redis, keys } }: Scene, resumeAct = '') 
 }
 
 type Change = Partial<Parameters<typeof signAct>[1]>;
-const resumeAct = ({ account }: Scene, change: Change = {}): string =>
+const resumeAct = ({ account }: Scene, change: Change = {}) =>
   signAct(account.platformId, { act: 'resume', ...change });
 
 /** The worker says that the act does not end the breaker's pause. */
@@ -281,10 +281,10 @@ interface MiddleAttack {
   readonly alter: (reply: string) => string;
 }
 
-const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
 const told = (name: string, from: string, to: string) => (reply: string) =>
   reply.replaceAll(bulk(name) + bulk(from), bulk(name) + bulk(to));
-const toldAgain = (reply: string): string => told('attempt', '1', '0')(told('state', 'completed', 'queued')(reply));
+const toldAgain = (reply: string) => told('attempt', '1', '0')(told('state', 'completed', 'queued')(reply));
 
 export const MIDDLE: readonly MiddleAttack[] = [
   { name: 'amount replaced', isPaid: false, alter: told('amount', '12.5', '99.5') },

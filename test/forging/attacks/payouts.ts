@@ -58,7 +58,7 @@ export const NOT_SIGNED: readonly Attack[] = [
 type Fields = Readonly<Record<string, string>>;
 
 /** A payout of the attacker's own, to his own address, with some signature. @returns its id */
-async function invent(target: Target, options: SignOptions | 'unsigned', change: Fields = {}): Promise<string> {
+async function invent(target: Target, options: SignOptions | 'unsigned', change: Fields = {}) {
   const payoutId = `${target.payoutId}-thief`;
   const invented = { payoutId, paymentId: 6, amount: '99', addressTo: `wallet-${payoutId.toLowerCase()}`, ...change };
   const signature = options === 'unsigned' ? {} : target.account.signatureFields(invented, options);

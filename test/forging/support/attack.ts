@@ -6,7 +6,7 @@ import type { ForgingWorld } from './forging-world.js';
 export type Reason = SignatureFault['fault'] | 'unsigned' | 'fields' | 'before_birth' | 'forgotten' | 'sent_before';
 
 /** Whether an event `tampering` says so: all else can come about in good faith, by a wrong configuration. */
-export const isTampering = (reason: string): boolean =>
+export const isTampering = (reason: string) =>
   ['fields', 'bad_signature', 'wrong_role', 'sent_before'].includes(reason);
 
 /** What an attack is aimed at: a payout that an honest producer signed, for an amount and an address of its own. */
@@ -50,4 +50,4 @@ export interface Scene {
   readonly account: ForgedAccount;
 }
 
-export const time = (offsetMs: number): string => new Date(Date.now() + offsetMs).toISOString();
+export const time = (offsetMs: number) => new Date(Date.now() + offsetMs).toISOString();

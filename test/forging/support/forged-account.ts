@@ -73,7 +73,7 @@ interface Stating {
 export function signAct(
   platformId: number,
   { key = 'olga', days = [0, 1 / 24], ...change }: Partial<Act> & Pick<Act, 'act'> & Stating,
-): string {
+) {
   const about = { audience: TEST_AUDIENCE, payoutId: '', intent: '', attempt: undefined, reason: 'looked at it' };
   return signed.signAct(KEYS[key], { ...about, by: key, ...timesOf(days), ...change }, platformId);
 }
@@ -117,7 +117,7 @@ export class ForgedAccount {
   }
 
   /** As {@link enqueue}, to a wallet that the payout is named after. @returns its address */
-  async order(payoutId: string, amount = '3'): Promise<string> {
+  async order(payoutId: string, amount = '3') {
     const addressTo = `wallet-${payoutId}${this.platformId}`;
     await this.enqueue({ payoutId, paymentId: 6, amount, addressTo });
     return addressTo;
@@ -134,19 +134,19 @@ export class ForgedAccount {
     return this.ledger.require(payoutId);
   }
 
-  async isIn(state: Payout['state'], ...payoutIds: readonly string[]): Promise<boolean> {
+  async isIn(state: Payout['state'], ...payoutIds: readonly string[]) {
     const payouts = await Promise.all(payoutIds.map(async (payoutId) => this.payout(payoutId)));
     return payouts.every((payout) => payout.state === state);
   }
 
-  async intentHash(payoutId: string): Promise<string> {
+  async intentHash(payoutId: string) {
     const payout = await this.payout(payoutId);
     if (payout.signed === undefined) throw new Error(`${payoutId} is not signed`);
     return hashIntent(intentOf(this.platformId, payout, payout.signed));
   }
 
   /** An act that states of the attempt that it paid nothing. */
-  async resendAct(payoutId: string, change: Partial<Parameters<typeof signAct>[1]> = {}): Promise<string> {
+  async resendAct(payoutId: string, change: Partial<Parameters<typeof signAct>[1]> = {}) {
     const intent = await this.intentHash(payoutId);
     return signAct(this.platformId, { act: 'resend', payoutId, intent, attempt: 1, ...change });
   }
@@ -168,13 +168,13 @@ export class ForgedAccount {
   }
 
   /** Puts a record where none is, queued, with its job. @returns its id */
-  async invent(payoutId: string, record: Fields): Promise<string> {
+  async invent(payoutId: string, record: Fields) {
     await this.redis.del(this.keys.payout(payoutId));
     return this.revive(payoutId, { attempt: '0', n: '1', h0: `${Date.now()}\tqueued`, ...record });
   }
 
   /** Sets a payout back to `queued`, whatever it was, and rings for it. @returns its id */
-  async revive(payoutId: string, change: Fields = {}): Promise<string> {
+  async revive(payoutId: string, change: Fields = {}) {
     const { redis, keys } = this;
     await redis.hdel(keys.payout(payoutId), 'held', 'pending');
     await redis.hset(keys.payout(payoutId), { ...change, state: 'queued' });
@@ -198,7 +198,7 @@ export class ForgedAccount {
   async tamperings(): Promise<readonly { readonly payoutId: string; readonly reason: string }[]> {
     const entries = await this.redis.xrange(this.keys.events, '-', '+');
     return entries.flatMap(([, pairs]) => {
-      const at = (name: string): string => pairs[pairs.indexOf(name) + 1] ?? '';
+      const at = (name: string) => pairs[pairs.indexOf(name) + 1] ?? '';
       return at('type') === 'tampering' ? [{ payoutId: at('payoutId'), reason: at('reason') }] : [];
     });
   }

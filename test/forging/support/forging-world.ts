@@ -75,11 +75,11 @@ export class ForgingWorld {
     return new ForgingWorld({ redis, sandbox, accounts, attacker, dir });
   }
 
-  get keysFile(): string {
+  get keysFile() {
     return join(this.dir, 'keys.json');
   }
 
-  get journalDir(): string {
+  get journalDir() {
     return join(this.dir, 'journal');
   }
 
@@ -98,7 +98,7 @@ export class ForgingWorld {
   }
 
   /** The book against what honest producers signed: nothing else, nothing altered, nothing twice, nothing too early. */
-  judge(account: ForgedAccount): void {
+  judge(account: ForgedAccount) {
     const bookOf = (payments: readonly Omit<SignedPayment, 'payoutId'>[]) =>
       payments.map(({ paymentId, amount, addressTo }) => ({ paymentId, amount, addressTo }));
     const signed = bookOf(account.signed);
@@ -204,7 +204,7 @@ export function plan(
 }
 
 export function faultsOf(attempted: readonly Attempted[]): Parameters<ForgingWorld['sandbox']['setFaults']>[0] {
-  const of = (reached: Reached): string[] =>
+  const of = (reached: Reached) =>
     attempted.filter(({ attack }) => attack.from === reached).map(({ target }) => target.input.addressTo);
   return [
     ...of('rejected').map((address) => ({ kind: 'reject', addresses: [address], message: 'no' }) as const),
@@ -230,7 +230,7 @@ async function untilNone(
   timeoutMs?: number,
 ): Promise<void> {
   let late: readonly string[] = [];
-  const isOver = async (): Promise<boolean> => {
+  const isOver = async () => {
     const found = await Promise.all(attempted.map(async (each) => [each.attack.name, await isLate(each)] as const));
     late = found.flatMap(([name, state]) => (state === false ? [] : [`${name} (${state})`]));
     return late.length === 0;
@@ -299,7 +299,7 @@ async function expectOutcome(world: ForgingWorld, { attack, target, wanted }: At
 export function testAttacks(
   attacks: readonly Attack[],
   find: () => { readonly world: ForgingWorld; readonly attempted: readonly Attempted[] },
-): void {
+) {
   it('every attack comes to an end', async () => {
     await untilDecided(find().attempted);
   });

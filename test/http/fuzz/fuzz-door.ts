@@ -123,7 +123,7 @@ function pathOf(route: string, { parameters }: Operation): fc.Arbitrary<string> 
   const any = fc.tuple(strangeText, strangeText);
   const pair = known.length === 0 ? any : weighted([6, fc.oneof(...known)], [1, any]);
   // A lone surrogate has no encoding.
-  const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
+  const encode = (text: string) => encodeURIComponent(text.toWellFormed());
   const query = fc
     .array(pair, { maxLength: known.length === 0 ? 1 : 3 })
     .map((pairs) => pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&'));

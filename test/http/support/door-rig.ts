@@ -54,7 +54,7 @@ export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: n
   const dir = await mkdtemp(join(tmpdir(), 'payouts-door-'));
   const tokensFile = join(dir, 'tokens.yaml');
   const lines: string[] = [];
-  const make = (name: string, account: number, ...rights: Right[]): string => {
+  const make = (name: string, account: number, ...rights: Right[]) => {
     const { token, line } = createToken({ name, account, rights, perMinute });
     lines.push(`${line}\n`);
     return token;
@@ -136,11 +136,11 @@ export class EventStream {
     return stream;
   }
 
-  close(): void {
+  close() {
     this.#abort.abort();
   }
 
-  get payoutIds(): string[] {
+  get payoutIds() {
     return this.events.map(({ data }) => data.payoutId);
   }
 

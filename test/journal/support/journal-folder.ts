@@ -13,7 +13,7 @@ import { isTorn } from '../../../src/journal/parse-line.js';
 export let folder: JournalFolder;
 
 /** Gives each test of a file a folder of its own. */
-export function useFolder(): void {
+export function useFolder() {
   beforeEach(async () => {
     folder = await makeJournalFolder();
   });
@@ -26,9 +26,9 @@ export type JournalFolder = Awaited<ReturnType<typeof makeJournalFolder>>;
 export async function makeJournalFolder() {
   const dir = await mkdtemp(join(tmpdir(), 'journal-'));
   const opened: FileSendJournal[] = [];
-  const path = (number?: number): string => join(dir, `1.journal${number === undefined ? '' : `.${number}`}`);
-  const text = async (number?: number): Promise<string> => readFile(path(number), 'utf8');
-  const texts = async (number?: number): Promise<string[]> => (await text(number)).trimEnd().split('\n');
+  const path = (number?: number) => join(dir, `1.journal${number === undefined ? '' : `.${number}`}`);
+  const text = async (number?: number) => readFile(path(number), 'utf8');
+  const texts = async (number?: number) => (await text(number)).trimEnd().split('\n');
   /** Writes a file past any process. The lines are chained where they begin with a header of that format. */
   const write = async (lines: readonly unknown[], number?: number): Promise<void> => {
     const former = (await listFiles(path())).filter((file) => file.path !== path()).at(-1);
@@ -77,18 +77,18 @@ export async function makeJournalFolder() {
   };
 }
 
-export function toText(lines: readonly unknown[]): string {
+export function toText(lines: readonly unknown[]) {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
 /** The text of a file of these lines, behind one that has this text. */
-export function toFileText(lines: readonly unknown[], former = ''): string {
+export function toFileText(lines: readonly unknown[], former = '') {
   const isChained = (lines[0] as { v?: number } | undefined)?.v === 3;
   return isChained ? toChainedLines(lines as JournalLine[], lastHash(former)) : toText(lines);
 }
 
 /** What a line behind this text names. */
-export function lastHash(text: string): string[] {
+export function lastHash(text: string) {
   return text
     .split('\n')
     .slice(0, -1)
@@ -126,7 +126,7 @@ export function longSends(name: string, first: number): SendLine[] {
   return Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, first + index, { request }));
 }
 
-export const files = async (): Promise<string[]> => (await readdir(folder.dir)).sort();
+export const files = async () => (await readdir(folder.dir)).sort();
 
 export async function age(number: number, days: number) {
   const at = new Date(Date.now() - days * 24 * 60 * 60_000);
@@ -139,6 +139,6 @@ export async function itemsOf(journal: Pick<StoredJournal, 'items'> | undefined)
   return items;
 }
 
-export async function sendsIn(journal: Pick<StoredJournal, 'items'> | undefined): Promise<string[]> {
+export async function sendsIn(journal: Pick<StoredJournal, 'items'> | undefined) {
   return (await itemsOf(journal)).flatMap((item) => ('payoutId' in item ? [item.payoutId] : []));
 }

@@ -13,7 +13,7 @@ type Account = Pick<TestAccount, 'connection' | 'redis'>;
  * Compares everything that says the same thing twice: record, history, index, outbox, event and txhash.
  * @returns what does not agree
  */
-export async function findContradictions({ connection, redis }: Account): Promise<string[]> {
+export async function findContradictions({ connection, redis }: Account) {
   const { keys } = connection;
   const ledger = new PayoutLedger(connection);
   const found: string[] = [];
@@ -42,7 +42,7 @@ export async function findContradictions({ connection, redis }: Account): Promis
       found.push(`${payoutId} has txhash ${txhash}, but is not found by it`);
     }
     const told = events.filter((event) => event.payoutId === payoutId);
-    const expectTold = (what: string, events: readonly PayoutEvent[], times: number): void => {
+    const expectTold = (what: string, events: readonly PayoutEvent[], times: number) => {
       if (events.length !== times) found.push(`${payoutId} ${what}, told ${events.length} times`);
     };
     for (const { to, at } of history) {
@@ -68,13 +68,13 @@ export async function findContradictions({ connection, redis }: Account): Promis
   return found;
 }
 
-function isActOf({ at, by, reason, payoutId, count }: Activity, event: PayoutEvent): boolean {
+function isActOf({ at, by, reason, payoutId, count }: Activity, event: PayoutEvent) {
   const isOfPayout = (payoutId === undefined && count > 0) || payoutId === event.payoutId;
   return isOfPayout && at === event.at && by === event.by && reason === (event.reason ?? '');
 }
 
 /** A cluster is asked master by master; only one that is connected knows its masters. */
-async function findKeys(redis: RedisClient, pattern: string): Promise<string[]> {
+async function findKeys(redis: RedisClient, pattern: string) {
   await redis.ping();
   const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
   return (await Promise.all(nodes.map(async (node) => node.keys(pattern)))).flat();
@@ -89,7 +89,7 @@ async function findAccountContradictions(
   const ledger = await redis.hgetall(keys.ledger);
   const { activities } = await readActivity(connection, 10_000);
   if (ledger['untold'] !== undefined) found.push('an event of the account is still to be told');
-  const count = (type: string): number => events.filter((event) => event.type === type).length;
+  const count = (type: string) => events.filter((event) => event.type === type).length;
   if (count('paused') - count('resumed') !== (ledger['pausedReason'] === undefined ? 0 : 1)) {
     found.push(`paused ${count('paused')} times, resumed ${count('resumed')} times`);
   }

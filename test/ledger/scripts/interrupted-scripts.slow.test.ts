@@ -15,7 +15,7 @@ async function readOutcome({ connection, redis }: TestAccount): Promise<unknown>
 }
 
 /** @returns false when the script ended before it came so far */
-async function interrupt(scenario: ScriptScenario, after: number): Promise<boolean> {
+async function interrupt(scenario: ScriptScenario, after: number) {
   const [account, sound] = [openTestAccount(), openTestAccount()];
   try {
     const prepared = await scenario.prepare(account);

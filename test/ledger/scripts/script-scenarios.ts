@@ -114,7 +114,7 @@ const holdsLease = async ({ sender }: TestAccount) => takeLease(sender, 'one');
 const objects = async ({ sender }: TestAccount) => sender.object(OBJECTION);
 
 /** Completes a payout of a batch. @returns a later time, wall clock, ms */
-async function completeOld(account: TestAccount): Promise<number> {
+async function completeOld(account: TestAccount) {
   await account.ledger.enqueue([aPayout('p', { batch: 'october' })]);
   await finished(ACCEPTED)(account);
   await change('in_progress', 'completed')(account);
@@ -122,7 +122,7 @@ async function completeOld(account: TestAccount): Promise<number> {
   return account.clock.wallNow();
 }
 
-async function readFirst(account: TestAccount): Promise<string> {
+async function readFirst(account: TestAccount) {
   await queued('p')(account);
   const [, , [first]] = (await readGroup(account)) as [string, number, [string, string[]][]];
   await delay(2);
@@ -316,11 +316,11 @@ local redis = { call = watched(real.call), pcall = watched(real.pcall), sha1hex 
 `;
 
 /** A script that fails at a key that it was not given, and ends after so many commands; 0: after all. */
-export const watchedScript = (source: string, after = 0): string =>
+export const watchedScript = (source: string, after = 0) =>
   `${WATCHED.replace('INTERRUPTED_AFTER', String(after))}\n${source}`;
 
 /** Watches every script of a connection, and lets one of them end after so many commands. */
-export function instrumentScripts(redis: RedisClient, interrupted?: { name: ScriptName; after: number }): void {
+export function instrumentScripts(redis: RedisClient, interrupted?: { name: ScriptName; after: number }) {
   for (const name of SCRIPT_NAMES) {
     const after = interrupted?.name === name ? interrupted.after : 0;
     redis.defineCommand(commandName(name), { lua: watchedScript(scriptSource(name), after) });

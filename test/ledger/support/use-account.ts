@@ -21,7 +21,7 @@ export let sender: SenderLedger;
 /** What applications and operators do to it, each with an outcome instead of an error. */
 export let rig: AccountRig;
 
-export function useAccount(makeRig: () => AccountRig = makeRedisRig): void {
+export function useAccount(makeRig: () => AccountRig = makeRedisRig) {
   beforeEach(() => {
     rig = makeRig();
     ({ account } = rig);
@@ -44,8 +44,7 @@ export const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
 export const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
 export const UNKNOWN = { kind: 'unknown', reason: 'silence' } as const;
 
-export const names = (count: number, prefix = 'p'): string[] =>
-  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+export const names = (count: number, prefix = 'p') => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
 export async function enqueue(...payoutIds: string[]) {
   await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));

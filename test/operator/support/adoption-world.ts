@@ -177,6 +177,6 @@ export function sendOf(payoutId: string, sends: number, given: Partial<SendLine>
   return { payoutId, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, request, at: 0, ...given };
 }
 
-function foldersOf(hosts: Folders): string[] {
+function foldersOf(hosts: Folders) {
   return hosts.map(({ dir }) => dir);
 }

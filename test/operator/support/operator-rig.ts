@@ -90,7 +90,7 @@ export async function sendOnce(
     await sender.finishSend(await begin(sender, lease, payoutId), OUTCOMES[state], NO_BREAKER, 0);
 }
 
-export function intentHashOf(platformId: number, payout: Payout): string {
+export function intentHashOf(platformId: number, payout: Payout) {
   if (payout.signed === undefined) throw new Error(`${payout.payoutId} is not signed`);
   return hashIntent(intentOf(platformId, payout, payout.signed));
 }

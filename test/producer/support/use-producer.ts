@@ -8,7 +8,7 @@ export let producer: PayoutProducer;
 
 const opened: PayoutProducer[] = [];
 
-export function useProducer(options: Partial<PayoutProducerOptions> = {}): void {
+export function useProducer(options: Partial<PayoutProducerOptions> = {}) {
   afterEach(async () => {
     await Promise.all(opened.splice(0).map(async (each) => each.close()));
   });
@@ -27,18 +27,18 @@ export function openProducer(options: Partial<PayoutProducerOptions> = {}): Payo
 }
 
 /** A key of the account. */
-export const key = (name: string): string => `${account.connection.keys.prefix}:${name}`;
+export const key = (name: string) => `${account.connection.keys.prefix}:${name}`;
 
-const toPayoutIds = (jobIds: readonly string[]): string[] => jobIds.map((jobId) => jobId.replace('~0', ''));
+const toPayoutIds = (jobIds: readonly string[]) => jobIds.map((jobId) => jobId.replace('~0', ''));
 
 /** The payouts whose job waits, in the order in which they will be sent. */
-export async function waiting(): Promise<string[]> {
+export async function waiting() {
   return toPayoutIds((await account.redis.lrange(key('withdraw:wait'), 0, -1)).reverse());
 }
 
 /** The payouts whose job is in another structure of the queue, in its order. */
-export async function inStructure(structure: 'delayed' | 'prioritized'): Promise<string[]> {
+export async function inStructure(structure: 'delayed' | 'prioritized') {
   return toPayoutIds(await account.redis.zrange(key(`withdraw:${structure}`), '0', '-1'));
 }
 
-export const outbox = async (): Promise<string[]> => account.redis.zrange(key('outbox'), '0', '-1');
+export const outbox = async () => account.redis.zrange(key('outbox'), '0', '-1');

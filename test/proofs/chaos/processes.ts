@@ -238,7 +238,7 @@ const FIRST_PORT = 20_000;
 const PORTS = 12_000;
 
 /** Below those of outgoing connections: while Redis is down, one to its port might meet itself, and keep it taken. */
-async function findSteadyPort(): Promise<number> {
+async function findSteadyPort() {
   const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
   const server = createServer().listen(port, '127.0.0.1');
   try {

@@ -107,11 +107,11 @@ export type Step = Readonly<{
 
 const MATTERS: ReadonlySet<StepKind> = new Set(['command', 'arrival', 'response', 'timeout', 'write', 'mark']);
 
-export function mattersForRelease({ kind }: Step): boolean {
+export function mattersForRelease({ kind }: Step) {
   return MATTERS.has(kind);
 }
 
-export function isWaiting({ kind, until }: Deviation): boolean {
+export function isWaiting({ kind, until }: Deviation) {
   return (kind === 'hold' || kind === 'stop') && until === undefined;
 }
 

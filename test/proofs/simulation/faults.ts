@@ -196,11 +196,11 @@ export function openRedis(
     mayForget: (() => true) as (kept: RedisSnapshot | undefined) => boolean,
     onExecuted: (() => undefined) as (name: string) => void,
 
-    get isUp(): boolean {
+    get isUp() {
       return mode === 'up';
     },
 
-    get refuses(): boolean {
+    get refuses() {
       return mode === 'refuses';
     },
 
@@ -246,7 +246,7 @@ export function openRedis(
       for (const run of waiting.splice(0)) await run();
     },
 
-    rollBack: (snapshot = pickSnapshot()): void => {
+    rollBack: (snapshot = pickSnapshot()) => {
       if (rollbacksLeft === 0 || !redis.mayForget(snapshot)) return;
       rollbacksLeft -= 1;
       situations.rolledBack();
@@ -255,7 +255,7 @@ export function openRedis(
       ledger.restore(snapshot);
     },
 
-    flush: (): void => {
+    flush: () => {
       if (!redis.mayForget(undefined)) return;
       world.note(() => 'redis: FLUSHED');
       restart();

@@ -115,7 +115,7 @@ export class JournalLink extends MemoryJournal {
     this.#options = options;
   }
 
-  override async changedByOthers(): Promise<boolean> {
+  override async changedByOthers() {
     if (this.#hangs) await this.ensureAnswers();
     await this.#options.process.takeMs(0.05, 'check the journal');
     return this.#hasOthers || this.hasUnreadLines;
@@ -196,7 +196,7 @@ export class JournalLink extends MemoryJournal {
     }
   }
 
-  override knows(payoutId: string, attempt: number): boolean {
+  override knows(payoutId: string, attempt: number) {
     return super.knows(payoutId, attempt) && !this.#isForgotten(payoutId, attempt);
   }
 
@@ -261,7 +261,7 @@ export class JournalLink extends MemoryJournal {
     );
   }
 
-  protected override writeOutcome(line: OutcomeLine): void {
+  protected override writeOutcome(line: OutcomeLine) {
     const { process, file, plan, injector } = this.#options;
     const { world } = process;
     injector?.strike(process, 'journal', 'outcome');

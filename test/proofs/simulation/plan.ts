@@ -75,7 +75,7 @@ function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: S
   return leaseMs + quarantineMs > 1.002 * (guardMs + inFlightMaxMs) + 1_000;
 }
 
-export function nearBoundary(random: Pick<Random, 'pick'>, settings: Settings): number {
+export function nearBoundary(random: Pick<Random, 'pick'>, settings: Settings) {
   const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs } = settings;
   const boundary = random.pick([
     ...[intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, settings.withdrawTimeoutMs],

@@ -38,7 +38,7 @@ export class ChanceWorld extends World {
     return this.count;
   }
 
-  override get mayFail(): boolean {
+  override get mayFail() {
     return this.faultsOn && this.now >= this.calmUntil;
   }
 

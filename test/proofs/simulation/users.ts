@@ -98,7 +98,7 @@ export function openUsers(run: Simulation) {
   checkAgain();
 
   return {
-    get isDrained(): boolean {
+    get isDrained() {
       if (wanted.length < plan.payouts || run.hosts.refusing.length > 0 || ledger.isObjectedTo) return false;
       const open = signed === undefined && policy === undefined ? ['queued', 'sending'] : ['queued', 'sending', 'held'];
       return wanted.every((payoutId) => !open.includes(ledger.stateOf(payoutId) ?? 'queued'));

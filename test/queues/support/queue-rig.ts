@@ -17,7 +17,7 @@ export type QueueRig = ReturnType<typeof openQueueRig>;
 export let rig: QueueRig;
 export let queues: PayoutQueues;
 
-export function useRig(): void {
+export function useRig() {
   afterEach(async () => queues.close());
   useAccount();
   beforeEach(() => {
@@ -50,7 +50,7 @@ export function openQueueRig(account = openTestAccount()) {
       await makeInProgress({ account }, payoutId);
       await relay.deliver('in_progress', [payoutId]);
     },
-    async places(queue: Queue): Promise<string[]> {
+    async places(queue: Queue) {
       const places = STRUCTURES.map(async (structure) => {
         const key = queue.toKey(structure);
         const isSet = structure === 'prioritized' || structure === 'delayed';

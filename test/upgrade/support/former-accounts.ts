@@ -52,7 +52,7 @@ export type FormerAccounts = Awaited<ReturnType<typeof openFormerAccounts>>;
  * @param spell - how the gateway writes a former payment's address now
  * @param atItsTime - processes live in the minutes after the fixture was made: signatures and approvals have not expired
  */
-export async function openFormerAccounts({ spell = (address: string): string => address, atItsTime = false } = {}) {
+export async function openFormerAccounts({ spell = (address: string) => address, atItsTime = false } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-upgrade-'));
   await cp(FIXTURE, dir, { recursive: true });
   // Git keeps no modes, and keys that others can read are refused.
@@ -129,7 +129,7 @@ export async function openFormerAccounts({ spell = (address: string): string => 
   };
   const read = async <T>(platformId: number, ...args: string[]): Promise<T> =>
     JSON.parse((await run(platformId, [...args, '--json'])).stdout) as T;
-  const stateOf = async (platformId: number, payoutId: string): Promise<string> =>
+  const stateOf = async (platformId: number, payoutId: string) =>
     (await redis.hget(`{payouts:${platformId}}:payout:${payoutId}`, 'state')) ?? 'none';
   return {
     ...{ redis, sandbox, payments, control, run, read },

@@ -146,7 +146,7 @@ it('counts what is older than the journal, and neither other refusals nor record
   const permit = ({ payoutId }: { readonly payoutId: string }) => ({
     ...{ kind: 'refused', hold: { reason: payoutId.startsWith('old') ? 'before_birth' : 'expired' } },
   });
-  const ask = async (found: readonly string[], others: number, atTurn?: string): Promise<boolean> => {
+  const ask = async (found: readonly string[], others: number, atTurn?: string) => {
     const senderLedger = {
       findSignedBefore: async () => Promise.resolve([...found]),
       async readPayout(payoutId: string) {

@@ -11,7 +11,7 @@ export async function startOwnRedis(args: readonly string[] = []) {
   const { url, port } = server;
   return {
     ...{ url, dir },
-    get pid(): number {
+    get pid() {
       return server.pid;
     },
     stop: async () => server.stop(),

@@ -68,7 +68,7 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
     log: () => log,
     said: async (text: string) => until(`the log has "${text}"`, () => log.includes(text)),
     /** Of its health server, once it listens there. */
-    async port(): Promise<number> {
+    async port() {
       const serving = /"url":"http:[^"]*:(\d+)"/;
       await until(
         () => `it serves its health:\n${log}`,

@@ -229,7 +229,7 @@ export function lowestOf([first, ...rest]: readonly bigint[]): KnownRate {
   return rest.reduce((least, rate) => (rate < (least ?? rate) ? rate : least), first);
 }
 
-export function minuteOf(trueNow: number): number {
+export function minuteOf(trueNow: number) {
   return Math.floor(((WALL_START + trueNow) % 86_400_000) / 60_000);
 }
 

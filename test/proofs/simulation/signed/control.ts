@@ -51,7 +51,7 @@ export function storeAct(act: SignedAct): Readonly<{ text: string; hash: string 
   return { text: serializeAct(act), hash: hashAct(PLATFORM_ID, act) };
 }
 
-export function intentHashOf(payout: Payout): string {
+export function intentHashOf(payout: Payout) {
   if (payout.signed === undefined) throw new Error('it is not signed');
   return hashIntent(intentOf(PLATFORM_ID, payout, payout.signed));
 }
