@@ -110,6 +110,26 @@ describe('an event that a worker publishes', () => {
   });
 });
 
+it('what an interrupted script left out is told by the next statement, begin, outcome, pause, or resumption', async () => {
+  const leaveOut = async (later: number) => {
+    const untold = ['resumed', String(Date.parse(AT) + later), 'ann', 'over'].join('\t');
+    await redis.hset(keys.ledger, 'untold', untold);
+  };
+  await enqueue('p');
+  await leaveOut(1);
+  await ledger.declareNew(ANN);
+  await leaveOut(2);
+  const attempt = await beginOne('p');
+  await leaveOut(3);
+  await finish(attempt, REJECTED);
+  await leaveOut(4);
+  await ledger.pause('bob', 'again');
+  await leaveOut(5);
+  await ledger.resume('bob', 'again');
+  const told = (await readLines()).filter((line) => line.includes('ann: over'));
+  expect(told).toEqual([1, 2, 3, 4, 5].map((later) => `resumed  > ann: over +${later}`));
+});
+
 async function readAll(limit = 100) {
   const found: string[] = [];
   let before: string | undefined;
