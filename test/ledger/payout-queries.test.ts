@@ -283,6 +283,14 @@ describe('the statistics of an account', () => {
 const ages = async () => (await stats()).oldestAgeMs;
 const inQueue = async () => redis.zrange(keys.state('queued'), '0', '-1');
 
+it('a payout that is put back keeps its place, unless the ledger was adopted since', async () => {
+  await enqueue('p', 'q');
+  const attempt = await beginOne('p');
+  await adoptLedger(connection, { epoch: 5, sendCount: 5 }, 'adopted', { read: [], givenUp: [] }, ANN);
+  await sender.revertSend(attempt, 'not sent');
+  expect(await inQueue()).toEqual(['q', 'p']);
+});
+
 it('the age of the oldest is for how long it has been in its state, not how old it is', async () => {
   await enqueue('p', 'q');
   clock.advance(5_000);

@@ -56,7 +56,7 @@ it('payouts signed before a time are those that wait, in order, whose signature 
   expect(await find()).toEqual([]);
 });
 
-it('hold holds a queued payout, which says why; repeated, it changes nothing', async () => {
+it('hold holds a queued payout, which says why; repeated, it changes nothing but the reason', async () => {
   await held();
   const payout = await read();
   expect(payout).toMatchObject({ state: 'held', attempt: 0, held: HELD });
@@ -65,6 +65,8 @@ it('hold holds a queued payout, which says why; repeated, it changes nothing', a
   rig.advance(1);
   expect(await hold(0)).toBe(true);
   expect(await read()).toEqual(payout);
+  await sender.holdPayout('p', 0, { ...HOLD, reason: 'tampered' });
+  expect(await read()).toEqual({ ...payout, held: { ...HELD, reason: 'tampered' } });
 });
 
 it('hold keeps what is said of it on one line', async () => {

@@ -343,6 +343,11 @@ describe('a request that may still be on its way', () => {
     expect(await rig.change(NOT_SENT)).toBe('state');
   });
 
+  it('keeps one from a resend that the ledger forgot', async () => {
+    await rig.adoptSend(THEIRS, undefined, 60_000);
+    expect(await rig.change(NOT_SENT)).toBe('state');
+  });
+
   it('is doubted no shorter because of a forgotten send', async () => {
     await sender.finishSend(await begun(), UNKNOWN, NO_BREAKER, 60_000);
     await rig.adoptSend(attemptOf('theirs', 2), undefined, 0);
