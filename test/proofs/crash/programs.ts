@@ -30,7 +30,7 @@ export const CRASHED_WORKER: CrashedProgram = {
     await until('it died or was done', async () => first.signalCode !== null || isSettled(run), WITHIN_MS);
     if (first.signalCode === null) first.kill('SIGTERM');
     const signal = await untilEnded(first);
-    run.startWorker();
+    await run.openWorker();
     await until('every payout is settled', async () => isSettled(run), WITHIN_MS);
     await insistOnStates(run);
     return signal === 'SIGKILL';
@@ -91,14 +91,14 @@ function crashedEnqueuer(
     async record(run, environment) {
       const asked = await ask(run, environment);
       if (asked.answered.length !== PAYOUTS.length) throw new Error(`only ${asked.answered.join()} were answered`);
-      run.startWorker();
+      await run.openWorker();
       await untilKept(run, asked);
       const order = run.sandbox.payments().map(({ addressTo }) => addressTo);
       const wanted = PAYOUTS.map(({ addressTo }) => addressTo);
       if (keepsOrder && order.join() !== wanted.join()) throw new Error(`sent in the order ${order.join()}`);
     },
     async crash(run, environment) {
-      run.startWorker();
+      await run.openWorker();
       const asked = await ask(run, environment);
       await insistOnJobs(run, asked.answered);
       await untilKept(run, asked);

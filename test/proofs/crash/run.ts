@@ -4,8 +4,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readWorkerAccounts } from '../../../src/cli/context/accounts.js';
+import { readWorkerKey } from '../../../src/cli/context/keys.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { findBuiltProgram } from '../../support/built-program.js';
@@ -96,28 +99,32 @@ async function openRun({ redis, isSigned }: RunOptions) {
   const signed = isSigned ? await openSignedAccount(redis.url, platformId, dir) : undefined;
   const producer = new PayoutProducer({ ...account, ...(isSigned && SIGNING) });
   const children: ChildProcess[] = [];
+  const workers: PayoutWorker[] = [];
+  const journalDir = join(dir, 'journal');
+  const workerEnvironment: Environment = {
+    ...{ REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId), LOG_LEVEL: 'error', ...QUICK },
+    ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: journalDir },
+    ...signed?.environment,
+  };
   const startProgram = (args: readonly string[], environment: Environment) => {
     const child = spawn(process.execPath, ['--import', PRELOAD, ...args], {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: {
-        ...{ PATH: process.env['PATH'], REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId) },
-        ...{ LOG_LEVEL: 'error', ...environment },
-      },
+      env: { PATH: process.env['PATH'], ...workerEnvironment, ...environment },
     });
     children.push(child);
     return child;
   };
   return {
     ...{ redisUrl: redis.url, platformId, isSigned, sandbox, producer, dir, startProgram },
-    startWorker: (environment: Environment = {}) =>
-      startProgram([findBuiltProgram(), 'worker'], {
-        ...QUICK,
-        ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: join(dir, 'journal') },
-        ...signed?.environment,
-        ...environment,
-      }),
+    startWorker: (environment: Environment) => startProgram([findBuiltProgram(), 'worker'], environment),
+    /** In this process: the start of a program would take most of the time of a run. */
+    async openWorker() {
+      const { PAYOUT_KEYS_FILE: keysFile } = workerEnvironment;
+      const [accounts, receiptKey] = [readWorkerAccounts(workerEnvironment), readWorkerKey(workerEnvironment)];
+      workers.push(await createPayoutWorker({ redisUrl: redis.url, journalDir, keysFile, accounts, receiptKey }));
+    },
     async close() {
-      await Promise.all(children.map(endChild));
+      await Promise.all([...children.map(endChild), ...workers.map(async (worker) => worker.stop())]);
       await signed?.close();
       await producer.close();
       await sandbox.close();
