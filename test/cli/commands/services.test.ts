@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
+import '../../../src/cli/worker/worker-command.js';
 import { startCli } from '../../support/cli.js';
 import { openWorld, untilSent } from '../../worker/support/payout-world.js';
 import { SECRET_KEY, textWith, useCli } from '../support/cli-rig.js';
