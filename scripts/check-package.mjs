@@ -1,9 +1,10 @@
 // `npm run check:package`: packs the package as it would be published, installs the tarball beside the applications of
 // test/package in a folder outside the repository, and runs them. It needs the npm registry and a redis-server.
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entryPoints = Object.keys(manifest.exports).map((path) => manifest.name + path.slice(1));
@@ -12,30 +13,35 @@ let passed = 0;
 let failed = 0;
 try {
   cpSync('test/package', folder, { recursive: true });
-  const [{ filename, size }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], '.'));
+  const [{ filename, size }] = JSON.parse(await run('npm', ['pack', '--json', '--pack-destination', folder], '.'));
   process.stdout.write(`${filename}: ${Math.round(size / 1000)} KB\n`);
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', `./${filename}`]);
+  await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', `./${filename}`]);
 
-  check('publint', () => run('npx', ['publint', 'run', '--strict', filename]));
-  check('attw', () => run('npx', ['attw', filename]));
-  check('import and require', () => entryPoints.forEach(compareModuleSystems));
-  check('payouts', checkCommand);
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (!entry.isDirectory() || entry.name === 'node_modules') continue;
-    const application = join(folder, entry.name);
-    copyFileSync(join(folder, 'pay-one.ts'), join(application, 'pay-one.ts'));
-    check(entry.name, () => run('npm', ['test'], application));
-  }
+  const applications = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== 'node_modules')
+    .map(({ name }) => [name, async () => testApplication(join(folder, name))]);
+  const checks = [
+    ['publint', async () => run('npx', ['publint', 'run', '--strict', filename])],
+    ['attw', async () => run('npx', ['attw', filename])],
+    ['import and require', async () => Promise.all(entryPoints.map(compareModuleSystems))],
+    ['payouts', checkCommand],
+    ...applications,
+  ].values();
+  // Two at a time: each waits for a payout, and few machines have a single processor.
+  const checkNext = async () => {
+    for (const [name, work] of checks) await check(name, work);
+  };
+  await Promise.all([checkNext(), checkNext()]);
 } finally {
   rmSync(folder, { recursive: true });
 }
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = failed === 0 ? 0 : 1;
 
-function check(name, work) {
+async function check(name, work) {
   const startedAt = performance.now();
   try {
-    work();
+    await work();
     passed += 1;
     process.stdout.write(`ok      ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)\n`);
   } catch (error) {
@@ -45,23 +51,30 @@ function check(name, work) {
 }
 
 /** Node finds the names of a CommonJS module for `import` by reading its text, and misses what it does not understand. */
-function compareModuleSystems(name) {
+async function compareModuleSystems(name) {
   const script = `
     const required = require('${name}');
     import('${name}').then((imported) => {
       for (const key of Object.keys(required)) require('node:assert').equal(imported[key], required[key], key);
     });`;
-  run('node', ['--input-type=commonjs', '--eval', script]);
+  await run('node', ['--input-type=commonjs', '--eval', script]);
 }
 
-function checkCommand() {
-  run('npx', ['payouts', '--help']);
-  const printed = run('npx', ['payouts', '--version']).trim();
+async function testApplication(application) {
+  copyFileSync(join(folder, 'pay-one.ts'), join(application, 'pay-one.ts'));
+  await run('npm', ['test'], application);
+}
+
+async function checkCommand() {
+  await run('npx', ['payouts', '--help']);
+  const printed = (await run('npx', ['payouts', '--version'])).trim();
   if (printed !== manifest.version) throw new Error(`payouts --version prints ${printed}, not ${manifest.version}`);
 }
 
-function run(program, args, cwd = folder) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8' });
-  if (status === 0) return stdout;
-  throw new Error(`${[program, ...args].join(' ')} failed: ${error?.message ?? ''}\n${stdout}${stderr}`);
+async function run(program, args, cwd = folder) {
+  try {
+    return (await promisify(execFile)(program, args, { cwd, maxBuffer: 100_000_000 })).stdout;
+  } catch ({ message, stdout = '', stderr = '' }) {
+    throw new Error(`${[program, ...args].join(' ')} failed: ${message}\n${stdout}${stderr}`);
+  }
 }
