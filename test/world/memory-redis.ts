@@ -208,7 +208,6 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     for (const member of members) set.add(member);
   }),
   SREM: removing('set'),
-  SMEMBERS: reading('set', (set) => [...set]),
   /** The first ones: what chance would pick is as good. */
   SRANDMEMBER: reading('set', (set, [count]) => [...set].slice(0, Number(count))),
 
