@@ -16,6 +16,8 @@ export default tseslint.config(
       ],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       'no-console': 'error',
+      // There are none (`erasableSyntaxOnly`), and the rule takes a tenth of the time.
+      '@typescript-eslint/no-unsafe-enum-assignment': 'off',
     },
   },
   {
