@@ -18,8 +18,6 @@ import { startProgram } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { afterTest, folderOfTest } from '../worker/support/close-after-test.js';
 
-/** docker-compose.yml, deploy/systemd and deploy/kubernetes, against the settings that exist. */
-
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const rows: readonly Setting[] = Object.values(settings.SETTINGS);

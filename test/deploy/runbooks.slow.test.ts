@@ -44,7 +44,6 @@ async function openRunbookHost(gatewayUrl: string, secretKey: string) {
   const folder = await makeFolder('runbook');
   const { dir: root } = folder;
   const [redisPort, newRedisPort] = [await findFreePort(), await findFreePort()];
-  /** A file of the host, by its path there. */
   const path = (file: string) => join(root, file);
   const urlOf = (port: number) => `redis://:${PASSWORD}@127.0.0.1:${port}`;
 
@@ -96,7 +95,6 @@ ${QUICK}`,
 
   return {
     ...{ path, shell, redisUrl: urlOf(redisPort), newRedisUrl: urlOf(newRedisPort) },
-    /** Starts the Redis that a runbook moves to. */
     async startNewRedis() {
       const dir = path('var/lib/redis-new');
       await mkdir(dir);

@@ -11,8 +11,6 @@ import { addressToField, orderIdField, paymentIdField, symbolField } from '../..
 import { parseDecimal, parseResponse, parseText } from '../../src/gateway/responses.js';
 import { createRequestSigner, encodeForm, type FormFields, signForm, toFormFields } from '../../src/gateway/signing.js';
 
-/** What is asked of the gateway, and what its responses mean. */
-
 interface Vector {
   endpoint: `/${EndpointName}`;
   secretKey: string;

@@ -16,8 +16,6 @@ import {
   type JournalFolder,
 } from './support/journal-folder.js';
 
-/** What a journal tells the sender where payouts have to be signed. */
-
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const TOLERATED_MS = 5 * 60 * 1_000;
 const ACT = 'ac'.repeat(32);

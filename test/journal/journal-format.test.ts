@@ -25,8 +25,6 @@ import {
   useFolder,
 } from './support/journal-folder.js';
 
-/** What lines say, of each format, what they come to, and whether a ledger fits that. */
-
 const PLACE = '/journal/1.journal:7';
 const parse = (line: unknown) => parseLine(typeof line === 'string' ? line : JSON.stringify(line), PLACE)?.line;
 const HASH = 'a1'.repeat(32);
@@ -315,9 +313,7 @@ const others = (count: number) => Array.from({ length: count }, (_, index) => se
 interface Case {
   readonly view?: Partial<SenderView>;
   readonly lines?: readonly JournalLine[];
-  /** What the ledger knows of the sends. */
   readonly knows?: (token: string) => boolean;
-  /** Where the journal stands after its lines. */
   readonly stands?: object;
 }
 

@@ -106,7 +106,6 @@ describe('another process', () => {
   });
 });
 
-/** Former files of these ages, in days. */
 async function writeOld(...days: number[]) {
   for (const [index, each] of days.entries()) {
     await folder.write([HEADER, LEDGER, aSend(`p-${index + 1}`, index + 1)], index + 1);

@@ -5,8 +5,6 @@ import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
 import { batchSteps, nextSteps, shellQuote } from '../../src/operator/next-steps.js';
 
-/** What an operator is told to run. */
-
 type Stats = Parameters<typeof adviseAccount>[0];
 
 const DIR = '/var/lib/payouts';
@@ -63,7 +61,6 @@ it.each<[string, Objection, string, string]>([
   expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${giveUp} --reason WHY`);
 });
 
-/** What a real shell makes of command lines. */
 function toWords(...commands: readonly string[]): string[][] {
   const script = commands.map((command) => `set -- ${command}; printf '%s\\0' "$@"; printf '\\1\\0'`).join('\n');
   const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0\u0001\0').slice(0, -1);

@@ -9,7 +9,6 @@ afterEach(async () => {
 });
 
 const INTERRUPTED = 'interrupted';
-/** The calls that make a difference, of the ledger and of journals. */
 const CALLS =
   /^(readSender|findForgottenSends|object|adoptSends|countSendable|holdSendable|adoptLedger|bind|notePeers)$/;
 

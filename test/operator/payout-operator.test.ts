@@ -42,7 +42,6 @@ async function hold(payoutId = 'p') {
   expect(await rig.account.sender.holdPayout(payoutId, 0, HOLD)).toBe(true);
 }
 
-/** A journal of another ledger, with sends of these numbers. */
 async function journalOf(dir: string, ...numbers: readonly number[]) {
   const journal = await FileSendJournal.open({ dir, platformId: rig.account.platformId });
   const before = (numbers[0] ?? 1) - 1;
@@ -279,7 +278,6 @@ describe('an operator with a key', () => {
   const verify = (text: string | undefined, wanted: WantedAct) =>
     verifyAct(account.platformId, requireAct(text), wanted, keyringOf(entry), Date.now());
 
-  /** What a worker wants to see before it sends the payout once more. */
   async function wantedOf(payoutId: string, attempt: number): Promise<WantedAct> {
     const payout = await account.ledger.require(payoutId);
     return { act: 'resend', payoutId, intent: intentHashOf(account.platformId, payout), attempt };

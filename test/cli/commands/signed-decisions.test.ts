@@ -10,7 +10,7 @@ import { requireAct, sendSigned } from '../../operator/support/operator-rig.js';
 import { until } from '../../support/until.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
-/** What an operator's key signs, and which commands need one; the rules are in test/operator/payout-operator.test.ts. */
+/** What an operator's key signs, and which commands need one. */
 
 const cli = useCli();
 const WHY = ['--reason', 'ticket 812', '--by', 'ann'];

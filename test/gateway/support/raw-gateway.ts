@@ -100,7 +100,6 @@ function wholeRequestLength(text: string): number | undefined {
   return headEnd === -1 || text.length < length ? undefined : length;
 }
 
-/** An HTTP response with a body of the announced length. */
 export function httpResponse(status: number, body: string | Buffer, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);
   const head = [`HTTP/1.1 ${status} Whatever`, `Content-Length: ${bytes.length}`, ...headers, '', ''].join('\r\n');

@@ -44,7 +44,6 @@ export async function makeJournalFolder() {
   };
   return {
     ...{ dir, path, open, write },
-    /** Opens it, and binds it to a ledger. */
     async bound(options?: Partial<FileSendJournalOptions>): Promise<FileSendJournal> {
       const journal = await open(options);
       await journal.bind(LEDGER);

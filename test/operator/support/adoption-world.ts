@@ -162,7 +162,6 @@ export async function openAdoptionWorld() {
   };
 }
 
-/** A journal with these lines, in a folder of its own. */
 export function aJournal(journalId: string, ...lines: readonly JournalLine[]): AdoptableJournal {
   const file = new JournalFile(journalId);
   file.lines.push(...lines);

@@ -78,7 +78,6 @@ export async function sendSigned(
   await sendOnce(ledger, state, ...payoutIds);
 }
 
-/** Begins one attempt of each, and ends it. */
 export async function sendOnce(
   { connection }: PayoutLedger,
   state: keyof typeof OUTCOMES,

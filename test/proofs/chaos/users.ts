@@ -127,7 +127,6 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
       }
     },
 
-    /** @returns what is wrong */
     async verifyJournals([own = '', ...others]: readonly string[]) {
       const journals = others.map((dir) => ` --journal '${dir}'`).join('');
       const { code, text } = await run(`export SEND_JOURNAL_DIR='${own}'\npayouts audit verify${journals}`);
@@ -139,7 +138,6 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
 
 export type Users = ReturnType<typeof openUsers>;
 
-/** The application that enqueues, and the operator. */
 export function openUsers(options: UsersOptions) {
   const { plan, redisUrl, keys, sinceChaosMs, countKeptPauses } = options;
   const operator = openOperator(options);
