@@ -117,7 +117,7 @@ async function openRun({ redis, isSigned }: RunOptions) {
   return {
     ...{ redisUrl: redis.url, platformId, isSigned, sandbox, producer, dir, startProgram },
     startWorker: (environment: Environment) => startProgram([findBuiltProgram(), 'worker'], environment),
-    /** In this process: the start of a program would take most of the time of a run. */
+    /** In this process: a program takes a second to start. */
     async openWorker() {
       const { PAYOUT_KEYS_FILE: keysFile } = workerEnvironment;
       const [accounts, receiptKey] = [readWorkerAccounts(workerEnvironment), readWorkerKey(workerEnvironment)];

@@ -5,13 +5,10 @@ import { runCLI, type Config } from 'jest';
 import { within } from '../../../../src/base/clock.js';
 import { startLocalRedis, type LocalRedis } from '../../../../src/sandbox/local-redis.js';
 import { makeLuaMutants } from './lua-mutants.js';
-import { scriptTests } from './script-tests.js';
+import { INTERRUPTED, scriptTests } from './script-tests.js';
 
 /** A mutant that loops endlessly keeps Redis from replying. */
 const DEADLINE_MS = 180_000;
-
-/** Of one script; of all, 36 s long, for what they share. */
-const INTERRUPTED = 'ledger/scripts/interrupted-scripts.slow.test.ts';
 
 /** Prints a line of JSON for each mutant. A process of its own, since Jest leaves behind what it loads. */
 async function main(script: string) {

@@ -8,6 +8,9 @@ const EVENTS = 'ledger/events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
 const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
 
+/** Of one script; of all, 36 s long, for what they share. */
+export const INTERRUPTED = 'ledger/scripts/interrupted-scripts.slow.test.ts';
+
 const PRELUDE_TESTS = Object.fromEntries(
   PRELUDE_PARTS.map((part) => [
     `prelude/${part}`,
