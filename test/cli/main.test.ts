@@ -3,6 +3,8 @@ import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { Command, Help } from 'commander';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
+import '../../src/cli/demo/demo-command.js';
+import '../../src/cli/worker/worker-command.js';
 import { createProcessContext } from '../../src/cli/context/cli-context.js';
 import { newPlatformId } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';

@@ -8,6 +8,8 @@ import { readConfig, type VariableName } from '../../src/base/config.js';
 import type { Setting } from '../../src/base/setting.js';
 import { SETTINGS } from '../../src/base/settings.js';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
+import '../../src/cli/demo/demo-command.js';
+import '../../src/cli/worker/worker-command.js';
 import { toExitCode } from '../../src/cli/context/exit-code.js';
 import type { CommandGroup } from '../../src/cli/context/run-program.js';
 import { readPolicyFile } from '../../src/control/policy/policy-file.js';
