@@ -101,23 +101,25 @@ async function openRun({ redis, isSigned }: RunOptions) {
   const children: ChildProcess[] = [];
   const workers: PayoutWorker[] = [];
   const journalDir = join(dir, 'journal');
+  const own = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId), LOG_LEVEL: 'error' };
   const workerEnvironment: Environment = {
-    ...{ REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId), LOG_LEVEL: 'error', ...QUICK },
+    ...{ ...own, ...QUICK },
     ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: journalDir },
     ...signed?.environment,
   };
   const startProgram = (args: readonly string[], environment: Environment) => {
     const child = spawn(process.execPath, ['--import', PRELOAD, ...args], {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { PATH: process.env['PATH'], ...workerEnvironment, ...environment },
+      env: { PATH: process.env['PATH'], ...own, ...environment },
     });
     children.push(child);
     return child;
   };
   return {
     ...{ redisUrl: redis.url, platformId, isSigned, sandbox, producer, dir, startProgram },
-    startWorker: (environment: Environment) => startProgram([findBuiltProgram(), 'worker'], environment),
-    /** In this process: a program takes a second to start. */
+    startWorker: (environment: Environment) =>
+      startProgram([findBuiltProgram(), 'worker'], { ...workerEnvironment, ...environment }),
+    /** Here: a program takes a second to start. */
     async openWorker() {
       const { PAYOUT_KEYS_FILE: keysFile } = workerEnvironment;
       const [accounts, receiptKey] = [readWorkerAccounts(workerEnvironment), readWorkerKey(workerEnvironment)];

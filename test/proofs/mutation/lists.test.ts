@@ -4,8 +4,6 @@ import { groups } from './groups.mjs';
 import { makeLuaMutants } from './lua/lua-mutants.js';
 import { INTERRUPTED, scriptTests } from './lua/script-tests.js';
 
-/** `npm run mutation` is run seldom. */
-
 const inProject = (path: string) => new URL(`../../../${path}`, import.meta.url);
 const missing = (paths: readonly string[]) => paths.filter((path) => !existsSync(inProject(path)));
 
