@@ -103,7 +103,8 @@ async function openRun({ redis, isSigned }: RunOptions) {
   const journalDir = join(dir, 'journal');
   const own = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId), LOG_LEVEL: 'error' };
   const workerEnvironment: Environment = {
-    ...{ ...own, ...QUICK },
+    ...own,
+    ...QUICK,
     ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: journalDir },
     ...signed?.environment,
   };
