@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from './account-settings.js';
 import { InvalidConfigError } from './errors.js';
+import { unknownResendsForMs } from './kernel-resend.js';
 import {
   audienceField,
   baseUrlField,
@@ -343,6 +344,9 @@ export const SETTINGS = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS, ...WORKER_SE
  */
 export const GUARD_MS = 1_000;
 
+/** Of a connection for a withdrawal: DNS, TCP and TLS together. */
+export const CONNECT_WITHIN_MS = 10_000;
+
 type Table = typeof ACCOUNT_SETTINGS;
 
 /** How an account is paced and polled. Times in ms. */
@@ -357,6 +361,10 @@ const ROWS: readonly (readonly [name: string, row: Setting])[] = Object.entries(
 export const DEFAULT_ACCOUNT_SETTINGS = Object.fromEntries(
   ROWS.flatMap(([name, row]) => ('default' in row ? [[name, row.default]] : [])),
 ) as unknown as AccountSettings;
+
+/** For a request whose sender's own word is lost: what the slowest kernel and the default settings allow. */
+export const UNKNOWN_IN_FLIGHT_MS =
+  GUARD_MS + unknownResendsForMs(CONNECT_WITHIN_MS) + DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs;
 
 type Rules = { readonly [Name in keyof Table]: Table[Name]['rule'] };
 

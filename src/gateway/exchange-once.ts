@@ -31,7 +31,8 @@ export interface GatewayAccess {
 }
 
 /**
- * Posts a form over a prepared connection, once; never rejects.
+ * Posts a form over a prepared connection, once; never rejects. After a response the connection is still open: the
+ * caller resets it unless the response is clear.
  *
  * The socket's state decides between `not_sent` and `lost`, not the error.
  */
@@ -76,8 +77,6 @@ export async function exchangeOnce(
     return { kind: 'lost', reason, durationMs: clock.now() - writtenAtMs };
   } finally {
     clearTimeout(timer);
-    socket.destroy();
-    agent.destroy();
   }
 }
 

@@ -8,7 +8,7 @@ import { baseUrlField, millisecondsField, parseInput } from '../base/fields.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
 import { lookUpGateway } from '../base/look-up.js';
 import { checkOptions, type OptionRules, text, WATCHING_RULES } from '../base/setting.js';
-import { ACCOUNT_IDENTITY } from '../base/settings.js';
+import { ACCOUNT_IDENTITY, CONNECT_WITHIN_MS } from '../base/settings.js';
 import {
   type Approve,
   type Currency,
@@ -110,7 +110,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     baseUrl: baseUrlField.parse(options.baseUrl),
     timeoutMs: options.timeoutMs ?? 30_000,
     withdrawTimeoutMs: options.withdrawTimeoutMs ?? 60_000,
-    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_WITHIN_MS,
     sign: createRequestSigner(options.platformId, options.secretKey),
     ca: options.ca,
     logger: failsafeLogger(options.logger ?? silentLogger),

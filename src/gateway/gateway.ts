@@ -79,12 +79,23 @@ export interface WithdrawConnection {
   /** Open, and nothing received. A response before the request is not ours. */
   readonly usable: boolean;
   /**
+   * How long after the write this host may still send a byte of the request, in ms, if this process ends or stands
+   * still. What this process has reset is not sent any more.
+   */
+  readonly resendsForMs: number;
+  /**
    * Signs and sends the request, which uses the connection up. Never rejects.
    *
    * Calls `mayWrite` synchronously, directly before the first byte is handed to the socket, in the same turn of the
-   * event loop. If it returns false, or the connection is no longer usable, the outcome is `not_sent`.
+   * event loop. If it returns false, or the connection is no longer usable, the outcome is `not_sent`. Before an outcome
+   * `unknown` the connection was reset.
    */
   withdraw(request: WithdrawRequest, options: { readonly mayWrite: () => boolean }): Promise<WithdrawOutcome>;
+  /**
+   * Ends a withdrawal under way as `unknown`, and drops what has not left this host.
+   * @param reason - of the outcome
+   */
+  reset(reason: string): void;
   /** Closes the connection if it is unused. Safe to call at any time. */
   close(): void;
 }

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { firstResendMs, readKernelRetries, resendsForMs } from '../base/kernel-resend.js';
 import { lookUpGateway, names } from '../base/look-up.js';
-import { describeFailure, GatewayUnavailableError } from './gateway.js';
+import { describeFailure, GatewayUnavailableError, type WithdrawConnection } from './gateway.js';
 
 export interface OpenSocket {
   readonly stream: Socket;
   readonly transport: Socket;
+  /** See {@link WithdrawConnection.resendsForMs}. */
+  readonly resendsForMs: WithdrawConnection['resendsForMs'];
 }
 
 /**
@@ -34,12 +37,18 @@ export async function openSocket(
     attempt.abort(new Error(`${what} within ${connectTimeoutMs} ms`));
   }, connectTimeoutMs);
 
+  const startedAt = performance.now();
   const port = Number(url.port || (secure ? 443 : 80));
-  const transport = neverThrow(connect({ host, port, noDelay: true, lookup: lookUpGateway }));
+  // Half open: Node would answer the gateway's end by closing, before anyone can reset. TLS takes this over.
+  const transport = neverThrow(connect({ host, port, noDelay: true, allowHalfOpen: true, lookup: lookUpGateway }));
   transport.once('lookup', () => (isFound = true));
   try {
     await once(transport, 'connect', { signal: attempt.signal });
-    if (!secure) return { stream: transport, transport };
+    const toOpenSocket = (stream: Socket): OpenSocket => ({
+      ...{ stream, transport },
+      resendsForMs: findResendsForMs(transport, performance.now() - startedAt),
+    });
+    if (!secure) return toOpenSocket(transport);
     const tls = connectTls({
       socket: transport,
       host,
@@ -50,7 +59,7 @@ export async function openSocket(
       ALPNProtocols: ['http/1.1'],
     });
     await once(neverThrow(tls), 'secureConnect', { signal: attempt.signal });
-    return { stream: tls, transport };
+    return toOpenSocket(tls);
   } catch (error) {
     transport.destroy();
     if (isFound && !signal.aborted) names.forget(host);
@@ -60,6 +69,16 @@ export async function openSocket(
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** The kernel of this host delivers to itself at once, and has nothing to send again. */
+function findResendsForMs({ remoteAddress = '' }: Socket, connectedInMs: number): number {
+  if (isLoopback(remoteAddress)) return 0;
+  return firstResendMs(connectedInMs) + resendsForMs(readKernelRetries());
+}
+
+function isLoopback(address: string): boolean {
+  return /^(::ffff:)?127\./.test(address) || address === '::1';
 }
 
 /** An error event without a listener would end the process. The error destroys the socket anyway. */
@@ -83,7 +102,7 @@ export class GuardedSocket extends Duplex {
   #ended = false;
 
   constructor(socket: OpenSocket) {
-    super();
+    super({ autoDestroy: false });
     this.#socket = socket;
     // Before the exchange and after its release by the HTTP code, there is no other listener.
     this.on('error', () => undefined);
@@ -104,6 +123,11 @@ export class GuardedSocket extends Duplex {
   /** Open, unused, and nothing received. */
   get usable(): boolean {
     return !this.#written && !this.destroyed && this.#socket.stream.writable;
+  }
+
+  /** See {@link WithdrawConnection.resendsForMs}. */
+  get resendsForMs(): number {
+    return this.#socket.resendsForMs;
   }
 
   get written(): boolean {
@@ -139,6 +163,7 @@ export class GuardedSocket extends Duplex {
     if (!this.#written) {
       const refusal = this.#askGuard();
       if (refusal !== undefined) {
+        this.destroy(refusal);
         callback(refusal);
         return;
       }
@@ -161,16 +186,21 @@ export class GuardedSocket extends Duplex {
     this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'binary', callback);
   }
 
+  /** The HTTP code ends its side after a response, before anyone has read it. The connection stays until it is classified. */
   override _final(callback: Callback): void {
-    this.#socket.stream.end(callback);
+    callback();
   }
 
-  /** After an error, a TCP reset drops the system's buffers, so nothing can arrive later. */
+  /**
+   * After an error, a TCP reset drops what the kernel would send again. To close would leave that to the kernel, even
+   * for a request that was never received, as after an HTTP 408.
+   */
   override _destroy(error: Error | null, callback: Callback): void {
     const { stream, transport } = this.#socket;
     // Only the TCP socket below a TLS socket can be reset.
     if (error !== null && this.#written) transport.resetAndDestroy();
     stream.destroy();
+    transport.destroy();
     callback(error);
   }
 }

@@ -15,6 +15,7 @@ export function createWithdrawConnection(openSocket: OpenSocket, access: Gateway
   const socket = new GuardedSocket(openSocket);
   let used = false;
   return {
+    resendsForMs: socket.resendsForMs,
     get usable() {
       return !used && socket.usable;
     },
@@ -26,10 +27,14 @@ export function createWithdrawConnection(openSocket: OpenSocket, access: Gateway
       } catch (error) {
         // A bug: even then the socket knows whether anything was sent.
         const reason = `unexpected: ${describeFailure(error)}`;
+        socket.destroy(new Error(reason));
         return socket.written ? { kind: 'unknown', reason, durationMs: 0 } : { kind: 'not_sent', reason };
       } finally {
         socket.destroy();
       }
+    },
+    reset(reason) {
+      socket.destroy(new Error(reason));
     },
     close() {
       // A withdrawal under way owns the socket: closing would lose its response.
@@ -56,6 +61,8 @@ async function withdrawOnce(
   const url = `${access.baseUrl}/${path}`;
   const exchange = await exchangeOnce(socket, { url, body }, mayWrite, access);
   const finding = classify(exchange, checked.data, redact);
+  // Something before the gateway may have responded, and the kernel may still have the request.
+  if (finding.outcome.kind === 'unknown') socket.destroy(new Error(finding.outcome.reason));
   // Log only once the outcome is certain: a logger that throws must not change it.
   logCall(access.logger.child({ requestId: randomUUID(), endpoint: path }), exchange, finding);
   return finding.outcome;

@@ -192,10 +192,11 @@ class SpendLog {
   #events: SpendEvent[] = [];
 
   noteSend(line: SendLine): void {
-    const { payoutId, attempt, request, signed, judged, at } = line;
+    const { payoutId, attempt, request, signed, judged, inFlightMs, at } = line;
     const { paymentId, amount, addressTo } = request;
     const usd = judged?.usd === undefined ? undefined : BigInt(judged.usd);
-    const spend = { id: identify(line), payoutId, attempt, paymentId, amount, addressTo, signer: signed?.key, usd };
+    const about = { id: identify(line), payoutId, attempt, paymentId, amount, addressTo, inFlightMs };
+    const spend = { ...about, signer: signed?.key, usd };
     this.#events.push({ kind: 'begun', spend, at });
   }
 

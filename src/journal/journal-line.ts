@@ -120,6 +120,8 @@ export interface SendLine extends SendAttempt {
    */
   readonly after: { readonly sends: number; readonly token?: string | undefined };
   readonly request: WithdrawRequest;
+  /** See {@link BeginSend.inFlightMs}. */
+  readonly inFlightMs: number;
   readonly at: number;
   readonly signed?: SignedSend | undefined;
   readonly judged?: JudgedSend | undefined;
@@ -158,8 +160,6 @@ export interface SignedSend {
   readonly expiresAt: number;
   /** Verifies the signature again without the payout's record. Absent in lines of earlier versions. */
   readonly proof?: IntentProof | undefined;
-  /** How long after journaling its request may still be on its way, ms. */
-  readonly doubtMs?: number | undefined;
   readonly act?: string | undefined;
   /** Earlier attempts that paid nothing, by the verified act. */
   readonly clears?: readonly number[] | undefined;
@@ -169,7 +169,8 @@ export interface SignedSend {
 export type JournaledOutcome =
   | { readonly kind: 'accepted'; readonly txhash: string }
   | { readonly kind: 'rejected'; readonly message: string }
-  | { readonly kind: 'unknown'; readonly reason: string }
+  /** Its request was reset, and may still be on its way until then (wall clock, ms). */
+  | { readonly kind: 'unknown'; readonly reason: string; readonly inFlightUntil: number }
   /** It was journaled, but not written. */
   | { readonly kind: 'not_sent'; readonly reason: string };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { UnsupportedFormatError } from '../base/errors.js';
+import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
 import { JOURNAL_FORMAT, type JournalLine } from './journal-line.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -22,7 +23,7 @@ const outcomeLine = z.object({
   outcome: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('accepted'), txhash: z.string() }),
     z.object({ kind: z.literal('rejected'), message: z.string() }),
-    z.object({ kind: z.literal('unknown'), reason: z.string() }),
+    z.object({ kind: z.literal('unknown'), reason: z.string(), inFlightUntil: z.number().default(0) }),
     z.object({ kind: z.literal('not_sent'), reason: z.string() }),
   ]),
 });
@@ -44,6 +45,7 @@ const sendLine = z
     sends: z.int(),
     after: z.object({ sends: z.int(), token: z.string() }).optional(),
     at: z.number(),
+    inFlightMs: z.number().default(UNKNOWN_IN_FLIGHT_MS),
     request: z.object({
       paymentId: z.int(),
       amount: z.string(),
@@ -57,7 +59,6 @@ const sendLine = z
         issuedAt: z.number(),
         expiresAt: z.number(),
         proof: intentProof.exactOptional(),
-        doubtMs: z.number().exactOptional(),
         act: sha256.exactOptional(),
         clears: z.array(z.int()).exactOptional(),
       })

@@ -5,24 +5,27 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './sender-view.js';
 import { listPayoutIds } from './reads/payout-queries.js';
 import { toRecordFields } from './payout-record.js';
-import { type ForgottenSend, type KnownJournal, parseRejection, type SendAttempt } from './sender-ledger.js';
+import {
+  type BeginSend,
+  type ForgottenSend,
+  type KnownJournal,
+  parseRejection,
+  type SendAttempt,
+} from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
 /** A journaled send, with its data and its outcome, if known. */
 export interface SendToAdopt extends SendAttempt {
   readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
   readonly outcome?: Exclude<SentOutcome, { kind: 'unknown' }> | undefined;
+  /** See {@link BeginSend.inFlightMs}. */
+  readonly inFlightMs: number;
 }
 
 /** A payout whose forgotten send an adoption added to the ledger. */
 export interface AdoptedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;
-}
-
-export interface Doubt extends Actor {
-  /** How long their requests may still be on their way. */
-  readonly doubtMs: number;
 }
 
 export interface RaisedLedger {
@@ -66,11 +69,11 @@ export async function findForgottenSends<Send extends SendAttempt>(
 export async function adoptSends(
   connection: LedgerConnection,
   sends: readonly SendToAdopt[],
-  doubt: Doubt,
+  actor: Actor,
 ): Promise<AdoptedPayout[]> {
   const adopted: AdoptedPayout[] = [];
   for (const step of inSteps(sends)) {
-    const replies = await Promise.all(step.map(async (send) => adoptSend(connection, send, doubt)));
+    const replies = await Promise.all(step.map(async (send) => adoptSend(connection, send, actor)));
     step.forEach(({ payoutId }, index) => {
       const state = String(replies[index]);
       if (isPayoutState(state)) adopted.push({ payoutId, state });
@@ -81,8 +84,8 @@ export async function adoptSends(
 
 async function adoptSend(
   { run, keys, clock }: LedgerConnection,
-  { payoutId, attempt, token, request, outcome }: SendToAdopt,
-  { by, reason, doubtMs }: Doubt,
+  { payoutId, attempt, token, request, outcome, inFlightMs }: SendToAdopt,
+  { by, reason }: Actor,
 ): Promise<unknown> {
   const txhash = outcome?.kind === 'accepted' ? outcome.txhash : '';
   const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : txhash;
@@ -92,7 +95,7 @@ async function adoptSend(
       clock.wallNow(),
       toLine(by),
       toLine(reason),
-      Math.ceil(doubtMs),
+      Math.ceil(inFlightMs),
       attempt,
       token,
       outcome?.kind ?? '',
@@ -105,19 +108,25 @@ async function adoptSend(
 
 /**
  * Turns every payout that may be sent again into `unknown`: each may be a send that no journal has any more.
+ * @param inFlightMs - how long its request may still be on its way
  * @returns how many were changed
  * @throws RedisUnavailableError; repeating is safe
  */
-export async function holdSendablePayouts(connection: LedgerConnection, doubt: Doubt): Promise<number> {
+export async function holdSendablePayouts(
+  connection: LedgerConnection,
+  actor: Actor,
+  inFlightMs: number,
+): Promise<number> {
   let held = 0;
-  for (const state of UNSENT_STATES) held += await holdPayouts(connection, state, doubt);
+  for (const state of UNSENT_STATES) held += await holdPayouts(connection, state, actor, inFlightMs);
   return held;
 }
 
 async function holdPayouts(
   connection: LedgerConnection,
   state: PayoutState,
-  { by, reason, doubtMs }: Doubt,
+  { by, reason }: Actor,
+  inFlightMs: number,
 ): Promise<number> {
   const { run, keys, clock } = connection;
   let [held, heldBefore] = [0, 0];
@@ -125,7 +134,7 @@ async function holdPayouts(
   for (;;) {
     // By page, because an index may keep payouts whose records someone deleted.
     const { payoutIds, next } = await listPayoutIds(connection, { state, limit: STEP, ...(cursor && { cursor }) });
-    const args = [clock.wallNow(), toLine(by), toLine(reason), Math.ceil(doubtMs)];
+    const args = [clock.wallNow(), toLine(by), toLine(reason), Math.ceil(inFlightMs)];
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
     if (records.length > 0) held += Number(await run('doubt-payouts', args, records));
     cursor = next;
@@ -146,6 +155,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
  * up. Call it after {@link adoptSends}: from here on a worker may send.
  * @param highest - the highest epoch and send number that the journals know
  * @param token - for the sends that begin here; unique
+ * @param inFlightMs - how long a request may still be on its way, for the next sender
  * @param journals - those read, with their last entries, and the ids of those given up
  * @param bookmarks - of {@link readBookmark}: what this ledger must still have
  * @param act - the operator's signed act, as JSON
@@ -154,7 +164,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
 export async function adoptLedger(
   { run, clock }: LedgerConnection,
   highest: { readonly epoch: number; readonly sendCount: number },
-  token: string,
+  { token, inFlightMs }: { readonly token: string; readonly inFlightMs: number },
   journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   { by, reason }: Actor,
   bookmarks: readonly string[] = [],
@@ -170,6 +180,7 @@ export async function adoptLedger(
     highest.epoch,
     highest.sendCount,
     token,
+    Math.ceil(inFlightMs),
     bookmarks.join(' '),
     read.length,
     ...entries,

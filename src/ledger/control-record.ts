@@ -162,6 +162,8 @@ export interface Spend {
   readonly amount: string;
   readonly addressTo: string;
   readonly signer?: string | undefined;
+  /** See {@link BeginSend.inFlightMs}. */
+  readonly inFlightMs: number;
   /** Value at its begin, in millionths of a dollar; absent if no rule needed it. */
   readonly usd?: bigint | undefined;
 }

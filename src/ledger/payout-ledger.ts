@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import { isSameTxhash, txhashSpellings } from '../base/fields.js';
-import { formatAlternatives } from '../base/format.js';
+import { formatAlternatives, formatDuration, formatTimeUtc } from '../base/format.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { type StoredReceipt, toReceiptFields } from './control-record.js';
 import { type LedgerKeys, shortTxhash } from './keys.js';
@@ -289,7 +289,7 @@ async function changePayouts(
   const replies = (await run('change-payouts', args, touched)) as unknown[];
   return payouts.map((payout, index) => {
     const rejection = parseRejection(replies[index]);
-    return rejection === undefined ? undefined : toChangeError(rejection, { ...payout, from, to });
+    return rejection === undefined ? undefined : toChangeError(rejection, { ...payout, from, to }, clock.wallNow());
   });
 }
 
@@ -313,7 +313,12 @@ function toScriptInput(
   };
 }
 
-export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
+/** @param now - wall clock, ms, for the text */
+export function toChangeError(
+  rejection: ScriptRejection,
+  { payoutId, from, to, txhash = '' }: StateChange,
+  now: number,
+): Error {
   switch (rejection.kind) {
     case 'wrong_state':
       return wrongStateError(payoutId, rejection.state, from, to);
@@ -324,9 +329,9 @@ export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, 
         `Payout ${payoutId} was sent again meanwhile (attempt ${rejection.attempt}): look at it again, then decide`,
         ['attempt'],
       );
-    case 'in_doubt':
+    case 'in_flight':
       return new ConflictError(
-        `The request of payout ${payoutId} may still be on its way to the gateway for ${Math.ceil(rejection.forMs / 1_000)} s: ask the gateway again after that, then decide`,
+        `The request of payout ${payoutId} may still arrive at the gateway until ${formatTimeUtc(new Date(now + rejection.forMs).toISOString())}, in ${formatDuration(rejection.forMs)}: what the gateway says before that proves nothing. Ask it again after that, then decide`,
         ['state'],
       );
     case 'paid_late':

@@ -62,6 +62,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
     ...(approvals.length === 0 ? {} : { approvals }),
     ...parseDecisions(record),
+    ...(state === 'unknown' && parseInFlight(record)),
     ...(receipt === undefined ? {} : { receipt }),
     createdAt: history[0]?.at ?? '',
     updatedAt,
@@ -86,6 +87,10 @@ function parseDecisions({ decisions }: PayoutRecord): Pick<Payout, 'decisions'> 
   if (decisions === undefined) return {};
   if (!/^\d{1,15}$/.test(decisions)) throw new Error(`decisions must be a whole number (got "${decisions}")`);
   return { decisions: Number(decisions) };
+}
+
+function parseInFlight({ inFlightUntil = '' }: PayoutRecord): Pick<Payout, 'inFlightUntil'> {
+  return /^\d{1,15}$/.test(inFlightUntil) ? { inFlightUntil: new Date(Number(inFlightUntil)).toISOString() } : {};
 }
 
 /** The signature covers the number: a signed payout may have no other text for it. */

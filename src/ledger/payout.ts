@@ -226,6 +226,11 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
    * have been paid twice.
    */
   readonly lateTxhash?: string;
+  /**
+   * If it is `unknown`: until when the last request may still arrive at the gateway, ISO. Until then what the gateway says of
+   * it proves nothing.
+   */
+  readonly inFlightUntil?: string;
   /** The producer's signature; absent if unsigned. A worker with a keyring sends nothing without one. */
   readonly signed?: StoredSignature;
   /** The signed act with which an operator requeued it, as JSON. */

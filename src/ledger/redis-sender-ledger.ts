@@ -13,6 +13,7 @@ import {
   type ForgottenSend,
   type KnownJournal,
   type Lease,
+  type LeaseRenewal,
   type Objection,
   parseRejection,
   type SendAttempt,
@@ -72,14 +73,14 @@ export class RedisSenderLedger implements SenderLedger {
     return epoch === 0 ? undefined : epoch;
   }
 
-  async renewLease({ owner, epoch }: Lease): Promise<number | undefined> {
+  async renewLease({ owner, epoch }: Lease): Promise<LeaseRenewal | undefined> {
     const { run, clock } = this.#connection;
     const askedAt = clock.now();
     const reply = await run('renew-lease', [owner, epoch]);
     if (!Array.isArray(reply)) return undefined;
-    const [heartbeat, outboxed] = reply as [number, number];
+    const [heartbeat, outboxed, objections] = reply as [number, number, number];
     this.#outbox = { isEmpty: outboxed === 0, at: askedAt };
-    return heartbeat;
+    return { heartbeat, isObjectedTo: objections > 0 };
   }
 
   async releaseLease({ owner, epoch }: Lease): Promise<void> {
@@ -148,13 +149,13 @@ export class RedisSenderLedger implements SenderLedger {
     attempt: SendAttempt,
     result: SentOutcome,
     rule: BreakerRule,
-    doubtMs: number,
+    inFlightMs: number,
   ): Promise<FinishResult> {
-    const first = await this.#finish(attempt, { result, rule, doubtMs }, attempt.payoutId);
+    const first = await this.#finish(attempt, { result, rule, inFlightMs }, attempt.payoutId);
     const rejection = parseRejection(first);
     const reply =
       rejection?.kind === 'txhash_taken'
-        ? await this.#finish(attempt, { result, rule, doubtMs }, rejection.payoutId)
+        ? await this.#finish(attempt, { result, rule, inFlightMs }, rejection.payoutId)
         : first;
     const [recorded, pausedReason] = reply as [number, string];
     if (recorded === 2) return { recorded: false, latePayment: true };
@@ -164,7 +165,7 @@ export class RedisSenderLedger implements SenderLedger {
   /** @param holder - the payout that has the txhash, if it is another one */
   async #finish(
     { payoutId, attempt, token }: SendAttempt,
-    { result, rule, doubtMs }: { result: SentOutcome; rule: BreakerRule; doubtMs: number },
+    { result, rule, inFlightMs }: { result: SentOutcome; rule: BreakerRule; inFlightMs: number },
     holder: string,
   ): Promise<unknown> {
     const { clock, run, keys } = this.#connection;
@@ -182,7 +183,7 @@ export class RedisSenderLedger implements SenderLedger {
         rule.maxPayoutRejectionsInARow ?? rule.maxRejectionsInARow,
         rule.maxUnknownsInARow,
         toLine(rule.blockedReason ?? ''),
-        Math.ceil(doubtMs),
+        Math.ceil(inFlightMs),
       ],
       [keys.payout(payoutId), keys.payout(holder), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))],
     );
@@ -206,7 +207,7 @@ export class RedisSenderLedger implements SenderLedger {
     { owner, epoch }: Lease,
     attempts: readonly SendAttempt[],
     reason: string,
-    doubtMs: number,
+    inFlightMs: number,
   ): Promise<readonly string[] | undefined> {
     const { clock, run, keys } = this.#connection;
     const reply = await run(
@@ -216,7 +217,7 @@ export class RedisSenderLedger implements SenderLedger {
         owner,
         epoch,
         toLine(reason),
-        Math.ceil(doubtMs),
+        Math.ceil(inFlightMs),
         ...attempts.flatMap(({ attempt, token }) => [attempt, token]),
       ],
       attempts.map(({ payoutId }) => keys.payout(payoutId)),

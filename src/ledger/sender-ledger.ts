@@ -44,8 +44,8 @@ export interface SenderView {
   readonly lastJournalId: string | undefined;
   /** The last attempt has no response of the gateway: its request may still be on its way. */
   readonly awaitingAnswer: boolean;
-  /** How long it may be on its way, by its sender's settings, in ms; 0 if unknown. */
-  readonly inFlightMs: number;
+  /** How long it may be on its way, as its sender told; see {@link BeginSend.inFlightMs}. Undefined if that is lost. */
+  readonly inFlightMs: number | undefined;
   /** Undefined if the account is not paused. */
   readonly pausedReason: string | undefined;
   /** The signed act of the last `resume`, and of the last adoption, as JSON; undefined if unsigned. */
@@ -125,7 +125,11 @@ export interface BeginSend extends SendAttempt {
   readonly last: string;
   /** The journal for this send, with its last entry. */
   readonly journal: KnownJournal;
-  /** How long the request may be on its way. */
+  /**
+   * How long after this begin a byte of the request may still reach the gateway, in ms: until it is written, while the
+   * sender's kernel may send it again, and while the network may delay it. Every wait for a request without a response
+   * uses it. After a reset only the network counts.
+   */
   readonly inFlightMs: number;
   /** {@link Payout.decisions} when the send was permitted: a later decision must be checked first. */
   readonly decisions: number;
@@ -160,6 +164,13 @@ export interface FinishResult {
   readonly latePayment?: true;
 }
 
+export interface LeaseRenewal {
+  /** Since the lease was taken. */
+  readonly heartbeat: number;
+  /** A journal contradicts this ledger: an operator decides who sends. */
+  readonly isObjectedTo: boolean;
+}
+
 export interface SenderLedger {
   readSender(): Promise<SenderView>;
   /**
@@ -173,8 +184,8 @@ export interface SenderLedger {
     journal: KnownJournal,
     forgetBefore: number,
   ): Promise<number | undefined>;
-  /** @returns the number of heartbeats since the lease was taken, undefined if it is lost */
-  renewLease(lease: Lease): Promise<number | undefined>;
+  /** @returns undefined if the lease is lost */
+  renewLease(lease: Lease): Promise<LeaseRenewal | undefined>;
   releaseLease(lease: Lease): Promise<void>;
   /** @throws RedisUnavailableError; UnreadableRecordError if it is not a payout, which no repetition changes */
   readPayout(payoutId: string): Promise<Payout | undefined>;
@@ -198,20 +209,20 @@ export interface SenderLedger {
   readSpends(): Promise<readonly SpendEvent[]>;
   /** Puts back an attempt that is proved unsent. No effect if it never began. */
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
-  /** @param doubtMs - how long an unanswered request may be on its way */
-  finishSend(attempt: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
+  /** @param inFlightMs - how long the request, which was reset, may still be on its way without a response */
+  finishSend(attempt: SendAttempt, result: SentOutcome, rule: BreakerRule, inFlightMs: number): Promise<FinishResult>;
   /** Of all processes. */
   readSending(): Promise<readonly SendAttempt[]>;
   /**
    * Turns attempts of earlier holders, which may have been sent, into `unknown`.
-   * @param doubtMs - how long their requests may be on their way
+   * @param inFlightMs - how long the request of one may be on its way whose begin the ledger has forgotten
    * @returns the changed payouts, or undefined if the lease is lost
    */
   markSendsUnknown(
     lease: Lease,
     attempts: readonly SendAttempt[],
     reason: string,
-    doubtMs: number,
+    inFlightMs: number,
   ): Promise<readonly string[] | undefined>;
   /** Records that a journal contradicts this ledger: from then on no process begins a send. */
   object(objection: Objection): Promise<void>;
@@ -229,7 +240,7 @@ export type ScriptRejection =
   | { readonly kind: 'not_found' }
   | { readonly kind: 'txhash_taken'; readonly payoutId: string }
   /** A request may still be on its way for so long. */
-  | { readonly kind: 'in_doubt'; readonly forMs: number }
+  | { readonly kind: 'in_flight'; readonly forMs: number }
   /** This attempt was begun after the one that was decided about. */
   | { readonly kind: 'sent_since'; readonly attempt: number }
   /** A late payment was proved: it must not be sent again. */
@@ -270,7 +281,7 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
     case -9:
       return { kind: 'objected', journalId: first, reason: second };
     case -11:
-      return { kind: 'in_doubt', forMs: Number(first) };
+      return { kind: 'in_flight', forMs: Number(first) };
     case -12:
       return { kind: 'sent_since', attempt: Number(first) };
     case -13:

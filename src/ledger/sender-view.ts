@@ -38,7 +38,7 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
     last: sender['last'] ?? '',
     lastJournalId: sender['journal'],
     awaitingAnswer: (sender['unanswered'] ?? '') !== '',
-    inFlightMs: Number(sender['inFlightMs'] ?? 0),
+    inFlightMs: sender['inFlightMs'] === undefined ? undefined : Number(sender['inFlightMs']),
     resumeAct: ledger['resumeAct'],
     adoptAct: ledger['adoptAct'],
     objections: parseObjections(objections),

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { ConflictError, InvalidInputError, NotFoundError, PayoutError } from '../base/errors.js';
-import { DEFAULT_ACCOUNT_SETTINGS } from '../base/settings.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { readJournal } from '../journal/journal-reader.js';
 import {
@@ -36,11 +35,6 @@ export interface AdoptLedgerOptions {
   /** Ids of journals that are lost for good; `unwitnessed` for sends whose journal is unknown. @defaultValue none */
   readonly giveUp?: readonly string[];
   /**
-   * How long a written request may be on its way, in ms: the longest `inFlightMaxMs` of any worker.
-   * @defaultValue that of `DEFAULT_ACCOUNT_SETTINGS`
-   */
-  readonly inFlightMaxMs?: number;
-  /**
    * Called with the plan before anything is changed. Throw to end the adoption. Not called if there is nothing to
    * adopt.
    */
@@ -57,7 +51,7 @@ export interface AdoptLedgerResult {
 /** See `PayoutOperator.adoptLedger`. */
 export async function runAdoption(
   { ledger: payouts, clock }: LedgerAccess,
-  { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
+  { journalDirs, giveUp = [], review }: AdoptLedgerOptions,
   actor: Actor,
   signer?: DecisionSigner,
 ): Promise<AdoptLedgerResult> {
@@ -72,7 +66,7 @@ export async function runAdoption(
   const opened = await openJournals(journalDirs, platformId);
   try {
     const at = clock.wallNow();
-    const context = { actor, at, inFlightMaxMs, act };
+    const context = { actor, at, act };
     return { plan, adoption: await carryOutAdoption(ledger, opened.journals, plan, context) };
   } finally {
     await opened.close();
@@ -201,11 +195,11 @@ export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
     object: async (objection) => sender.object(objection),
     adoptSends: async (sends, actor) => adoptSends(connection, sends, actor),
     countSendable: async () => countSendablePayouts(connection),
-    holdSendable: async (actor) => holdSendablePayouts(connection, actor),
+    holdSendable: async (actor, inFlightMs) => holdSendablePayouts(connection, actor, inFlightMs),
     readBookmark: async () => readBookmark(connection),
-    adoptLedger: async (highest, journals, actor, bookmarks, act) => {
-      const token = randomBytes(TOKEN_BYTES).toString('base64url');
-      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor, bookmarks, act));
+    adoptLedger: async (highest, journals, actor, bookmarks, act, inFlightMs) => {
+      const own = { token: randomBytes(TOKEN_BYTES).toString('base64url'), inFlightMs };
+      return payouts.confirmed(async () => adoptLedger(connection, highest, own, journals, actor, bookmarks, act));
     },
   };
 }

@@ -1,26 +1,28 @@
 import type { JournaledLedger, JournalEntry, JournalPeer } from '../journal/journal-line.js';
-import { GUARD_MS } from '../base/settings.js';
 import { onAnyClock } from '../base/clock.js';
+import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
 import { findMismatch } from '../journal/find-mismatch.js';
 import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
 import type { Actor } from '../ledger/payout.js';
-import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
+import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
 import type { JournalPlace, KnownJournal, Objection, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
 
 /** The ledger as an adoption needs it. It is narrow, so that the simulation's operators run the same code. */
 export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'> {
-  adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]>;
+  adoptSends(sends: readonly SendToAdopt[], actor: Actor): Promise<AdoptedPayout[]>;
   countSendable(): Promise<number>;
   /** Includes payouts that may be queued again. @returns how many became `unknown` */
-  holdSendable(doubt: Doubt): Promise<number>;
+  holdSendable(actor: Actor, inFlightMs: number): Promise<number>;
+  /** @param inFlightMs - how long a request may still be on its way, for the next sender */
   adoptLedger(
     highest: { readonly epoch: number; readonly sendCount: number },
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     actor: Actor,
     bookmarks: readonly string[],
     act: string | undefined,
+    inFlightMs: number,
   ): Promise<RaisedLedger>;
   /** The ledger's last change, which an older ledger lacks; '' if there is none. */
   readBookmark(): Promise<string>;
@@ -42,7 +44,6 @@ export const UNNAMED = 'unnamed';
 interface AdoptionContext {
   readonly actor: Actor;
   readonly at: number;
-  readonly inFlightMaxMs: number;
   readonly act?: string | undefined;
 }
 
@@ -177,10 +178,11 @@ export async function carryOutAdoption(
   ledger: AdoptionLedger,
   journals: readonly AdoptableJournal[],
   plan: AdoptionPlan,
-  { actor, at, inFlightMaxMs, act }: AdoptionContext,
+  { actor, at, act }: AdoptionContext,
 ): Promise<Adoption> {
   const view = await ledger.readSender();
-  const doubtMs = onAnyClock(GUARD_MS + Math.max(inFlightMaxMs, view.inFlightMs));
+  // What no journal has may have been sent from any host.
+  let inFlightMs = plan.holdsSendable ? UNKNOWN_IN_FLIGHT_MS : (view.inFlightMs ?? 0);
   if (plan.isOlder) {
     for (const journal of journals) {
       if (!view.objections.some(({ journalId }) => journalId === journal.journalId)) {
@@ -193,19 +195,22 @@ export async function carryOutAdoption(
   const adopted: AdoptedPayout[] = [];
   for (const journal of journals) {
     for await (const step of inSteps(journal)) {
-      const forgotten = await ledger.findForgottenSends(step.filter(isSend).filter(wasSent));
+      const journaled = step.filter(isSend).filter(wasSent);
+      inFlightMs = Math.max(inFlightMs, ...journaled.map((send) => send.inFlightMs));
+      const forgotten = await ledger.findForgottenSends(journaled);
       const sends = forgotten.map(({ send }) => toSendToAdopt(send));
-      adopted.push(...(await ledger.adoptSends(sends, { by: actor.by, reason, doubtMs })));
+      adopted.push(...(await ledger.adoptSends(sends, { by: actor.by, reason })));
     }
   }
   const doubt = `it may have been sent, and no journal has it: ${actor.reason}`;
-  const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt, doubtMs }) : 0;
+  const waitMs = onAnyClock(inFlightMs);
+  const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt }, waitMs) : 0;
   const bookmarks = [plan.bookmark, await ledger.readBookmark()];
   // The plan is complete, so the unnamed journal of format 1 was read or is given up.
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
-  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks, act);
+  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks, act, inFlightMs);
   const { epoch, sendCount, token } = raised;
   const binding = { ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true } as const;
   for (const journal of journals) {
@@ -217,7 +222,10 @@ export async function carryOutAdoption(
 }
 
 function toSendToAdopt({ outcome, ...send }: JournalEntry): SendToAdopt {
-  return outcome?.kind === 'accepted' || outcome?.kind === 'rejected' ? { ...send, outcome } : send;
+  const inFlightMs = onAnyClock(send.inFlightMs);
+  return outcome?.kind === 'accepted' || outcome?.kind === 'rejected'
+    ? { ...send, inFlightMs, outcome }
+    : { ...send, inFlightMs };
 }
 
 function toObjection(journal: AdoptableJournal, { reasons }: AdoptionPlan, at: number): Objection {

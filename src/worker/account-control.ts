@@ -41,8 +41,6 @@ export interface OpenedAccount {
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
-  /** Longest time from journal line to sent request, ms. */
-  readonly doubtMs: number;
 }
 
 /** Each call but `takeOver` runs until its signal is aborted. */

@@ -202,11 +202,10 @@ export class AccountWorker {
     const journal = await this.#openPatiently();
     this.#journalTrouble = undefined;
     if (journal === undefined) return;
-    const { control, ledger, senderLedger, relay, gateway, guardMs, settings } = this.#runtime;
-    const doubtMs = guardMs + settings.inFlightMaxMs;
+    const { control, ledger, senderLedger, relay, gateway } = this.#runtime;
     const sendControl = control?.open({
       ...{ journal, connection: ledger.connection, ledger, senderLedger },
-      ...{ relay, gateway, doubtMs },
+      ...{ relay, gateway },
     });
     const runtime = { ...this.#runtime, journal, sendControl, authority: sendControl?.authority };
     const sending = (this.#sending = new AccountSending(runtime));

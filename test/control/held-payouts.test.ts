@@ -16,8 +16,7 @@ const KEYRING = keyringOf(keyEntry(testKey(1)), entryOf(2, 'ann', 'operator'));
 let clock: TestClock;
 let journal: MemoryJournal;
 let authority: SignedAuthority;
-const open = (doubtMs = DOUBT_MS): SignedAuthority =>
-  new SignedAuthority({ platformId: PLATFORM, keyring: KEYRING, journal, clock, doubtMs });
+const open = (): SignedAuthority => new SignedAuthority({ platformId: PLATFORM, keyring: KEYRING, journal, clock });
 let payout: Payout;
 beforeEach(() => {
   clock = new TestClock();
@@ -38,12 +37,12 @@ function anAct(given: Partial<Act> = {}) {
 const attemptOf = (attempt: number) => ({ payoutId: 'p', attempt, token: `t${attempt}` });
 
 /** This worker journals an attempt. @param at - long ago, unless it is said */
-async function sent(given: Payout, attempt: number, at?: number, by = authority) {
-  const permit = by.permit(given);
+async function sent(given: Payout, attempt: number, at?: number, inFlightMs = DOUBT_MS) {
+  const permit = authority.permit(given);
   if (permit.kind !== 'granted') throw new Error('not granted');
   await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });
   const { signed } = permit;
-  await journal.append(journaled(attemptOf(attempt), { signed, ...(at !== undefined && { at }) }));
+  await journal.append(journaled(attemptOf(attempt), { signed, inFlightMs, ...(at !== undefined && { at }) }));
 }
 
 const refused = (reason: string, isTampering: boolean): object => ({
@@ -53,7 +52,7 @@ const refused = (reason: string, isTampering: boolean): object => ({
 describe('a worker with a keyring', () => {
   it('lets pass what a producer signed, with what the journal is to note', () => {
     const [issuedAt, { signature, audience }] = [clock.wallNow(), { ...payout.signed }];
-    const times = { issuedAt, expiresAt: issuedAt + 7 * DAY_MS, doubtMs: DOUBT_MS };
+    const times = { issuedAt, expiresAt: issuedAt + 7 * DAY_MS };
     const signed = { ...times, intent: intentHashOf(payout), key: 'shop', proof: { signature, audience } };
     expect(authority.permit(payout)).toEqual({ kind: 'granted', signed });
   });
@@ -120,8 +119,8 @@ describe('a payout that the journal has as sent', () => {
   it.each([
     [DOUBT_MS + 60_000, 'refused'],
     [DOUBT_MS - 1_000, 'granted'],
-  ])('counts an act once the request is over by the settings of who sent it, too: %i ms', async (doubtMs, kind) => {
-    await sent(payout, 1, clock.wallNow(), open(doubtMs));
+  ])('counts an act once the request is over by what its sender told: %i ms', async (inFlightMs, kind) => {
+    await sent(payout, 1, clock.wallNow(), inFlightMs);
     clock.wallOffsetMs += DOUBT_MS;
     expect(authority.permit({ ...payout, attempt: 1, act: anAct() }).kind).toBe(kind);
   });

@@ -124,7 +124,7 @@ describe('what a window counts', () => {
 describe('two witnesses', () => {
   const begun = (id: string, amount: string): SpendEvent => ({
     ...{ kind: 'begun', at: clock.wallNow() },
-    spend: { id, payoutId: id, attempt: 1, paymentId: 6, amount, addressTo: 'wallet' },
+    spend: { id, payoutId: id, attempt: 1, paymentId: 6, amount, addressTo: 'wallet', inFlightMs: DOUBT_MS },
   });
 
   it.each<[string, () => readonly SpendEvent[], string, RegExp]>([
@@ -298,7 +298,7 @@ const FOUR_EYES = parsePolicy({
 
 let rig: PolicyRig;
 beforeEach(() => {
-  const about = { platformId: PLATFORM, keyring: KEYRING, clock, doubtMs: DOUBT_MS };
+  const about = { platformId: PLATFORM, keyring: KEYRING, clock };
   const signatures = new SignedAuthority({ ...about, journal: new MemoryJournal() });
   rig = new PolicyRig(clock, FOUR_EYES, { keyring: KEYRING, signatures });
 });

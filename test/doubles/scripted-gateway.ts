@@ -24,6 +24,9 @@ export class ScriptedGateway implements WithdrawGateway {
   outcome: WithdrawOutcome = { kind: 'accepted', txhash: 'h', durationMs: 100 };
   responseMs = 100;
   opensUsable = true;
+  resendsForMs = 0;
+  /** Ends a withdrawal under way. */
+  #reset: ((reason: string) => void) | undefined;
   onOpen: (count: number) => void | Promise<void> = () => undefined;
   beforeWrite: () => void | Promise<void> = () => undefined;
   readonly #clock: ManualClock;
@@ -43,6 +46,8 @@ export class ScriptedGateway implements WithdrawGateway {
     let isClosed = false;
     const connection: ScriptedConnection = {
       usable: this.opensUsable,
+      resendsForMs: this.resendsForMs,
+      reset: (reason) => this.#reset?.(reason),
       openedAt: this.#clock.now(),
       get isClosed() {
         return isClosed;
@@ -61,7 +66,12 @@ export class ScriptedGateway implements WithdrawGateway {
     if (!mayWrite()) return { kind: 'not_sent', reason: 'permission to write was refused' };
     if (this.outcome.kind === 'not_sent') return this.outcome;
     this.arrivals.push({ at: this.#clock.now(), request });
-    await this.#clock.sleep(this.responseMs);
-    return this.outcome;
+    const startedAt = this.#clock.now();
+    const reset = new Promise<WithdrawOutcome>((resolve) => {
+      this.#reset = (reason) => {
+        resolve({ kind: 'unknown', reason, durationMs: this.#clock.now() - startedAt });
+      };
+    });
+    return Promise.race([this.#clock.sleep(this.responseMs).then(() => this.outcome), reset]);
   }
 }

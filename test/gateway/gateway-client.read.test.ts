@@ -220,7 +220,9 @@ it.each<Scheme>(['http', 'https'])(
       return true;
     };
     const limits = { withdrawTimeoutMs: 5000, clock: systemClock };
-    const exchange = await exchangeOnce(new GuardedSocket(socket), request, mayWrite, limits);
+    const guarded = new GuardedSocket(socket);
+    const exchange = await exchangeOnce(guarded, request, mayWrite, limits);
+    guarded.destroy();
     expect(exchange).toMatchObject({ kind: 'responded', response: { status: 200 } });
     expect(order.slice(0, 2)).toEqual(['asked', 'written: POST … 1&b=2']);
     expect(order.slice(2).sort()).toEqual(['microtask', 'next tick']);

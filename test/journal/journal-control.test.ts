@@ -46,7 +46,7 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
     const kinds: JournaledOutcome[] = [
       { kind: 'rejected', message: 'no' },
       NOT_SENT,
-      { kind: 'unknown', reason: 'silence' },
+      { kind: 'unknown', reason: 'silence', inFlightUntil: 0 },
       { kind: 'accepted', txhash: 'h' },
     ];
     for (const [index, outcome] of kinds.entries()) {

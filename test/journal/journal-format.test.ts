@@ -50,7 +50,7 @@ it.each<[string, object]>([
   ['a send after one of format 1', journaled(MINE, { after: { sends: 3, token: 'e:2' } })],
   ['an acceptance', resultOf({ kind: 'accepted', txhash: 'h' })],
   ['a rejection', resultOf({ kind: 'rejected', message: 'no' })],
-  ['an unknown outcome', resultOf({ kind: 'unknown', reason: 'silence' })],
+  ['an unknown outcome', resultOf({ kind: 'unknown', reason: 'silence', inFlightUntil: 5 })],
   ['a send that was none', resultOf({ kind: 'not_sent', reason: 'refused' })],
 ])('a line that is %s is read as it was written', (_, line) => {
   expect(parse(line)).toEqual(line);
@@ -80,7 +80,7 @@ it.each([
 it('a torn or empty line is none; format 1 has sends known by their epochs, and a nameless ledger', () => {
   for (const line of ['', 'anything torn', `{"payoutId":"p"${TORN_MARK}`]) expect(parse(line)).toBeUndefined();
   const line = { payoutId: 'p', attempt: 2, epoch: 3, sends: 9, at: 5, request: REQUEST };
-  expect(parse(line)).toEqual({ ...line, token: 'e:3', after: { sends: 8 } });
+  expect(parse(line)).toMatchObject({ ...line, token: 'e:3', after: { sends: 8 } });
   expect(parse({ ledgerId: 'L', epoch: 3, sends: 9 })).toEqual({ ledgerId: 'L', epoch: 3, sends: 9, token: '' });
 });
 
@@ -260,7 +260,7 @@ it.each(['not_sent', 'accepted', 'rejected', 'unknown'] as const)(
   (kind) => {
     const isKnown = kind !== 'not_sent';
     noteSend(MINE);
-    noteOutcome(MINE, { kind, txhash: 'h', message: 'm', reason: 'r' });
+    noteOutcome(MINE, { kind, txhash: 'h', message: 'm', reason: 'r', inFlightUntil: 0 });
     expect([view.knows('p', 1), view.knowsFromAnother(THEIRS), view.has(MINE)]).toEqual([isKnown, isKnown, true]);
     expect(view.lastSends(1).map(wasSent)).toEqual([isKnown]);
   },
@@ -373,7 +373,7 @@ it.each<[string, Case, string?, LedgerMismatch['kind']?]>([
   ['does not know the last', { lines: [...others(99), sent('p')], knows: butP }, forgot],
   [
     'does not know one whose outcome is unknown',
-    { lines: [sent('p'), { ...ended, outcome: { kind: 'unknown', reason: 'silence' } }] },
+    { lines: [sent('p'), { ...ended, outcome: { kind: 'unknown', reason: 'silence', inFlightUntil: 0 } }] },
     forgot,
   ],
   [

@@ -38,15 +38,14 @@ import {
 useAccount();
 
 const ANN = { by: 'ann', reason: 'restored\ta copy' };
-const DOUBT = { ...ANN, doubtMs: 0 };
 
 function aSend(payoutId: string, attempt = 1, token = `${payoutId}-${attempt}`): SendToAdopt {
   const { paymentId, amount, addressTo } = aPayout(payoutId);
-  return { payoutId, attempt, token, request: { paymentId, amount, addressTo } };
+  return { payoutId, attempt, token, request: { paymentId, amount, addressTo }, inFlightMs: 0 };
 }
 
 const find = async (sends: SendToAdopt[]) => findForgottenSends(connection, sends);
-const adopt = async (sends: SendToAdopt[]) => adoptSends(connection, sends, DOUBT);
+const adopt = async (sends: SendToAdopt[]) => adoptSends(connection, sends, ANN);
 
 /** `p` has begun its first attempt, `q` is queued. @returns the attempt of `p` */
 async function makeLedger(): Promise<SendToAdopt> {
@@ -171,7 +170,7 @@ it('a payout that an adoption put in comes into its batch with that, into none w
   expect(await inBatch()).toEqual(['other', 'gone']);
 });
 
-const hold = async () => holdSendablePayouts(connection, DOUBT);
+const hold = async () => holdSendablePayouts(connection, ANN, 0);
 
 it('holdSendablePayouts makes every queued payout unknown, also more than go into one script', async () => {
   await enqueue(...names(501));
@@ -195,7 +194,14 @@ it('holdSendablePayouts leaves none behind, and ends, where the records of many 
 });
 
 const raise = async (epoch: number, seen?: string[]) =>
-  adoptLedger(connection, { epoch, sendCount: 9 }, 'new line', { read: [], givenUp: [] }, ANN, seen);
+  adoptLedger(
+    connection,
+    { epoch, sendCount: 9 },
+    { token: 'new line', inFlightMs: 0 },
+    { read: [], givenUp: [] },
+    ANN,
+    seen,
+  );
 
 it('adoptLedger refuses a ledger that has lost what was read of it, and changes nothing', async () => {
   await makeLedger();

@@ -29,10 +29,16 @@ const ANN = { by: 'ann', reason: 'a wrong file' };
 const AT = '2030-01-01T00:00:00.000Z';
 const TRIPS = { maxRejectionsInARow: 1, maxUnknownsInARow: 9 };
 const TRIPPED = '1 rejections in a row, the last: no funds';
-const FORGOTTEN = { payoutId: 't', attempt: 1, token: 't', request: { paymentId: 7, amount: '1', addressTo: 'w' } };
+const FORGOTTEN = {
+  payoutId: 't',
+  attempt: 1,
+  token: 't',
+  request: { paymentId: 7, amount: '1', addressTo: 'w' },
+  inFlightMs: 0,
+};
 
 const adopt = async (givenUp: string[] = []) =>
-  adoptLedger(connection, { epoch: 1, sendCount: 1 }, 'adopted', { read: [], givenUp }, ANN);
+  adoptLedger(connection, { epoch: 1, sendCount: 1 }, { token: 'adopted', inFlightMs: 0 }, { read: [], givenUp }, ANN);
 
 /** Each event in a line: what, of which payout, from where to where, by whom, why. */
 async function readLines() {
@@ -69,7 +75,7 @@ it('the event stream reports a recovery, an adoption, and an objection once for 
   await enqueue('p');
   const left = await beginOne('p');
   await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
-  await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
+  await adoptSends(connection, [FORGOTTEN], ANN);
   for (let times = 0; times < 2; times += 1) await sender.object(OBJECTION);
   await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
   await adopt();
@@ -155,8 +161,8 @@ async function actOnAll() {
   await change('q', 'in_progress', 'completed');
   await change('r', 'unknown', 'queued', ANN);
   await sender.object(OBJECTION);
-  await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
-  await holdSendablePayouts(connection, { ...ANN, doubtMs: 0 });
+  await adoptSends(connection, [FORGOTTEN], ANN);
+  await holdSendablePayouts(connection, ANN, 0);
   await adopt([OBJECTION.journalId]);
   await change('r', 'unknown', 'cancelled', ANN);
 }

@@ -16,7 +16,7 @@ const journalOne = (ledgerId: string, sends: number, ...lines: readonly JournalL
 
 const accepted = (txhash: string) => ({ kind: 'accepted', txhash }) as const;
 const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
-const UNKNOWN = { kind: 'unknown', reason: 'no response' } as const;
+const UNKNOWN = { kind: 'unknown', reason: 'no response', inFlightUntil: 0 } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'the connection ended' } as const;
 
 it.each(['an older copy', 'nothing'])(

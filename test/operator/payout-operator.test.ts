@@ -86,9 +86,9 @@ it('what is queued again is none that was paid, may be on its way, or was sent a
   const { redis, keys } = account.connection;
   const resolve = async (attempt: number): Promise<unknown> =>
     operator.resolve({ payoutId: 'p', attempt }, { kind: 'not_sent' }, ANN);
-  await redis.hset(keys.payout('p'), { doubtUntil: Date.now() + 60_000, attempt: 2 });
-  await refusals(resolve(2), /may still be on its way to the gateway for \d+ s/);
-  await redis.hset(keys.payout('p'), { doubtUntil: 0 });
+  await redis.hset(keys.payout('p'), { inFlightUntil: Date.now() + 60_000, attempt: 2 });
+  await refusals(resolve(2), /may still arrive at the gateway until \S+ \d\d:\d\d:\d\d UTC/);
+  await redis.hset(keys.payout('p'), { inFlightUntil: 0 });
   await refusals(resolve(1), /sent again meanwhile/);
   expect(await resolve(2)).toMatchObject({ state: 'queued' });
 });

@@ -106,8 +106,15 @@ it('a status of another payment is believed where an operator gave the txhash', 
 it('a status of another payment is not believed where a journal gave the txhash', async () => {
   const { paymentId, amount, addressTo } = aPayout('p');
   const outcome = { kind: 'accepted', txhash: 'h-1' } as const;
-  const send = { payoutId: 'p', attempt: 1, token: 'sent', request: { paymentId, amount, addressTo }, outcome };
-  await adoptSends(account.connection, [send], { ...ANN, doubtMs: 0 });
+  const send = {
+    payoutId: 'p',
+    attempt: 1,
+    token: 'sent',
+    request: { paymentId, amount, addressTo },
+    inFlightMs: 0,
+    outcome,
+  };
+  await adoptSends(account.connection, [send], ANN);
   expect((await account.ledger.get('p'))?.state).toBe('in_progress');
   const reason = `${OTHER}: amount is 9 at the gateway, 12.5 in the payout`;
   expect(await poll({ approve: 1, amount: '9' })).toMatchObject({ state: 'unknown', reason });

@@ -10,7 +10,7 @@ import type { SenderLedger } from '../../src/ledger/sender-ledger.js';
 import type { FaultInjector } from '../proofs/simulation/faults.js';
 import { nearBoundary, type Plan } from '../proofs/simulation/plan.js';
 import type { Attacker } from '../proofs/simulation/signed/attacker.js';
-import { never, once, type World, type WorldProcess } from './world.js';
+import { type About, never, once, type World, type WorldProcess } from './world.js';
 
 const LIMIT_MS = 1_000;
 
@@ -18,7 +18,7 @@ type Verdict = Readonly<{ kind: 'accepted'; txhash: string } | { kind: 'rejected
 
 export type GatewayBook = ReturnType<typeof openGateway>;
 
-/** What the gateway really paid, and when. */
+/** What the gateway really paid, and when. It may stand still: its kernel then keeps for it what arrives. */
 export function openGateway(
   world: World,
   mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
@@ -26,9 +26,26 @@ export function openGateway(
 ) {
   const payments = new Map<string, string>();
   let last: Readonly<{ at: number; wallet: string }> | undefined;
+  let standsStillUntil = 0;
   const book = {
     arrivals: 0,
     paymentTo: (wallet: string) => payments.get(wallet),
+
+    get isStandingStill() {
+      return world.now < standsStillUntil;
+    },
+
+    standStill(forMs: number) {
+      world.note(() => `gateway: stands still for ${forMs.toFixed(1)}`);
+      world.situations?.meet('a gateway stands still');
+      standsStillUntil = world.now + forMs;
+    },
+
+    /** Reads what has arrived, in its order, as soon as it does not stand still. */
+    read(run: () => unknown, about: About) {
+      if (book.isStandingStill) world.after(standsStillUntil - world.now, () => run(), about);
+      else run();
+    },
 
     arrive(request: WithdrawRequest, rejects: boolean): Verdict {
       const { addressTo: wallet } = request;
@@ -61,7 +78,14 @@ type LinkOptions = Readonly<{
   watchers?: readonly { written(process: WorldProcess, request: WithdrawRequest): void }[];
   lingerMs?: number;
   drawFate?: (() => Fate) | undefined;
+  /** A closed socket leaves what its kernel has to that kernel. */
+  closesOnly?: boolean;
 }>;
+
+interface Connection {
+  reset: (reason: string) => void;
+  drop: () => void;
+}
 
 export function linkGateway({
   process,
@@ -74,24 +98,34 @@ export function linkGateway({
   const { world } = process;
   const { random, situations } = world;
   const { faults, settings } = plan;
-  const { inFlightMaxMs, withdrawTimeoutMs } = settings;
+  const { inFlightMaxMs, resendsForMs, withdrawTimeoutMs } = settings;
 
-  /** The assumption on which the pace rests: written bytes arrive within `inFlightMaxMs`, or never. */
+  /** The assumption of the network: what has left a host arrives within `inFlightMaxMs`, or never. */
   const arrivalMs = () => {
     if (!world.fault(faults.arrivesLate)) return random.heavyTail(1, Math.min(300, inFlightMaxMs));
     return random.chance(0.4) ? inFlightMaxMs : Math.min(inFlightMaxMs, nearBoundary(random, settings));
   };
 
-  const write = (request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void) => {
+  /** The assumption of the kernel: it sends again what it wrote for `resendsForMs`, unless the socket is reset. */
+  const staysForMs = () => {
+    if (!world.fault(faults.staysInKernel)) return 0;
+    return random.chance(0.4) ? resendsForMs : random.between(0, resendsForMs);
+  };
+
+  const write = (request: WithdrawRequest, connection: Connection, resolve: (outcome: WithdrawOutcome) => void) => {
     const label = request.addressTo;
     const startedAt = process.now();
     const durationMs = () => process.now() - startedAt;
     const lose = (reason: string) => () => {
+      connection.drop();
       resolve({ kind: 'unknown', reason, durationMs: durationMs() });
+    };
+    connection.reset = (reason) => {
+      lose(reason)();
     };
     world.note(() => `${process.name} WRITES ${label}`);
     for (const watcher of watchers) watcher.written(process, request);
-    situations?.written(process.name, inFlightMaxMs);
+    situations?.written(process.name, resendsForMs + inFlightMaxMs);
     const fate = options.drawFate?.();
     const { lingerMs } = options;
 
@@ -106,6 +140,10 @@ export function linkGateway({
       const about = { label, process, onTrouble };
       const arrive = () => {
         situations?.arrived(process.name);
+        if (world.fault(faults.gatewayStandsStill)) book.standStill(nearBoundary(random, settings));
+        book.read(read, about);
+      };
+      const read = () => {
         const verdict = book.arrive(request, fate === 'rejected' || world.fault(faults.rejected));
         injector?.strike(process, 'response', 'withdraw');
         if (fate === 'unheard' || world.fault(faults.responseLost)) return;
@@ -116,7 +154,19 @@ export function linkGateway({
         };
         process.after(responseMs, hear, { ...about, kind: 'response' });
       };
-      world.after(lingerMs ?? arrivalMs(), arrive, { ...about, kind: 'arrival', deadline: world.now + inFlightMaxMs });
+      const leave = () => {
+        const at = { kind: 'arrival', deadline: world.now + inFlightMaxMs } as const;
+        world.after(lingerMs ?? arrivalMs(), arrive, { ...about, ...at });
+      };
+      const stayMs = staysForMs();
+      if (stayMs === 0) leave();
+      else {
+        situations?.meet('a request stays in the kernel of its host');
+        const leaving = world.after(stayMs, leave);
+        connection.drop = () => {
+          if (options.closesOnly !== true) leaving.isGone = true;
+        };
+      }
     }
     injector?.strike(process, 'after the write', 'withdraw');
   };
@@ -128,7 +178,12 @@ export function linkGateway({
       if (signal.aborted) throw new GatewayUnavailableError('aborted');
       if (world.fault(faults.connectFails)) throw new GatewayUnavailableError('connection refused');
       const endsAt = world.fault(faults.connectionEnds) ? world.now + random.between(0, 1_500) : Infinity;
+      const connection: Connection = { reset: () => undefined, drop: () => undefined };
       return {
+        resendsForMs,
+        reset(reason) {
+          connection.reset(reason);
+        },
         get usable() {
           return world.now < endsAt;
         },
@@ -138,7 +193,7 @@ export function linkGateway({
           await process.takeMs(0.01, request.addressTo, 'write');
           if (world.now >= endsAt || !mayWrite()) return { kind: 'not_sent', reason: 'not allowed any more' };
           return new Promise((resolve) => {
-            write(request, resolve);
+            write(request, connection, resolve);
           });
         },
         close: () => undefined,
@@ -149,9 +204,20 @@ export function linkGateway({
       // It changes nothing at the gateway: a schedule need not deviate from it.
       if (!world.isByChance) return;
       situations?.meet('a gateway is probed');
-      await process.takeMs(random.heavyTail(1, 500));
+      await process.takeMs(random.heavyTail(1, 250));
+      const isAnswered = await new Promise<boolean>((resolve) => {
+        if (world.fault(faults.responseLost)) resolve(false);
+        process.afterOwn(withdrawTimeoutMs, () => {
+          resolve(false);
+        });
+        const answer = () =>
+          process.after(random.heavyTail(0, 250), () => {
+            resolve(true);
+          });
+        book.read(answer, { label: 'probe', process });
+      });
       if (signal.aborted) throw new GatewayUnavailableError('aborted');
-      if (world.fault(faults.responseLost)) throw new GatewayUnavailableError('no response to a probe');
+      if (!isAnswered) throw new GatewayUnavailableError('no response to a probe');
     },
   };
 }

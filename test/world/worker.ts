@@ -51,6 +51,8 @@ export type Pieces = Readonly<{
   makePolicy: (options: PolicyPieces) => AccountPolicy;
   adoptsWithoutProof: boolean;
   signsInDoubt: boolean;
+  /** A connection is closed where it should be reset. */
+  closesOnly: boolean;
 }>;
 
 export const soundPieces: Pieces = {
@@ -64,6 +66,7 @@ export const soundPieces: Pieces = {
   makePolicy: openPolicy,
   adoptsWithoutProof: false,
   signsInDoubt: false,
+  closesOnly: false,
 };
 
 type WorkerParts = Readonly<{

@@ -7,7 +7,13 @@ import { type SignedApproval, toApprovalField, toSignatureFields } from '../../s
 import type { LedgerConnection, ScriptName } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
-import { type NewPayout, type Payout, toHeldField, UnreadableRecordError } from '../../src/ledger/payout.js';
+import {
+  type Actor,
+  type NewPayout,
+  type Payout,
+  toHeldField,
+  UnreadableRecordError,
+} from '../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import {
   type KnownJournal,
@@ -237,7 +243,8 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
 
   readonly adoptSends: AdoptionLedger['adoptSends'] = async (...args) => adopting.adoptSends(this.connection, ...args);
   readonly countSendable = async () => adopting.countSendablePayouts(this.connection);
-  readonly holdSendable = async (doubt: adopting.Doubt) => adopting.holdSendablePayouts(this.connection, doubt);
+  readonly holdSendable = async (actor: Actor, inFlightMs: number) =>
+    adopting.holdSendablePayouts(this.connection, actor, inFlightMs);
   readonly readBookmark = async () => adopting.readBookmark(this.connection);
 
   async adoptLedger(
@@ -246,9 +253,10 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     actor = ACTOR,
     bookmarks: readonly string[] = [],
     act?: string,
+    inFlightMs = 0,
   ): Promise<adopting.RaisedLedger> {
-    const token = `adoption-${(this.#adoptions += 1)}`;
-    return adopting.adoptLedger(this.connection, highest, token, journals, actor, bookmarks, act);
+    const own = { token: `adoption-${(this.#adoptions += 1)}`, inFlightMs };
+    return adopting.adoptLedger(this.connection, highest, own, journals, actor, bookmarks, act);
   }
 }
 

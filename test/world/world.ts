@@ -12,7 +12,7 @@ export type StepKind = 'command' | 'reply' | 'timer' | 'disk' | 'write' | 'arriv
 
 export const TIMES: ReadonlySet<StepKind | undefined> = new Set(['timer', 'timeout', 'mark'] as const);
 
-type About = Readonly<{
+export type About = Readonly<{
   kind?: StepKind;
   label?: string;
   process?: WorldProcess;

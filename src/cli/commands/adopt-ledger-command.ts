@@ -53,7 +53,6 @@ application enqueue again what it misses before that. docs/runbooks/ledger-misma
         return;
       }
       const journalDirs = flags.journal ?? (await defaultDirs(context, giveUp));
-      const inFlightMaxMs = readVariable('IN_FLIGHT_MAX_MS', context.environment);
       const review = async (plan: AdoptionPlan): Promise<void> => {
         context.writeError(describePlan(plan));
         if (!isComplete(plan)) throw incomplete(context, journalDirs, plan);
@@ -61,7 +60,7 @@ application enqueue again what it misses before that. docs/runbooks/ledger-misma
       };
       const { plan, adoption } = await withOperator(
         context,
-        async (operator) => operator.adoptLedger({ journalDirs, giveUp, inFlightMaxMs, review }, actor),
+        async (operator) => operator.adoptLedger({ journalDirs, giveUp, review }, actor),
         signer,
       );
       if (json) context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));

@@ -17,7 +17,8 @@ import { formatFacts } from '../output/format-table.js';
 
 const HELP = help(
   `Before you decide, ask the gateway's operator, or look at the recipient's wallet. --not-sent queues the payout again: if it was paid
-after all, it is paid twice. It is refused while a request may still be on its way.
+after all, it is paid twice. It is refused while the request may still arrive; \`payouts get\` shows until when. What the gateway
+said before that proves nothing, nor does what a gateway says that stood still and has yet to read what waits in its own buffers.
 --sent asks the gateway about the txhash first, and needs GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE).
 
 Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, as \`payouts list --csv\` writes it, or JSON lines;
@@ -152,6 +153,7 @@ async function confirmSendAgain(
     ['payment id', payout.paymentId],
     ['address', payout.addressTo],
     [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],
+    ['could arrive until', payout.inFlightUntil && `${formatTime(payout.inFlightUntil)} UTC: look again after that`],
     ['attempts so far', payout.attempt],
     ['signed with', signer && describeSigner(signer)],
   ]);

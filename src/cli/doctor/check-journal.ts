@@ -174,7 +174,7 @@ async function checkSignedJournal(
   const { pause } = control;
   const now = clock.wallNow();
   const journal = new ReadJournal(reader.view, now);
-  const authority = new SignedAuthority({ platformId, keyring, journal, clock, doubtMs: 0 });
+  const authority = new SignedAuthority({ platformId, keyring, journal, clock });
   if (pause !== undefined) {
     const { pausedReason, resumeAct } = await peekSenderView(connection);
     const verdict = authority.judgeResume(resumeAct, pause.at);

@@ -140,6 +140,7 @@ function formatPayout(
     ...approvals.map((approval): Fact => ['approval', approval]),
     ['message', payout.message],
     ['send attempts', payout.attempt],
+    ['request may arrive until', payout.inFlightUntil && formatTimeUtc(payout.inFlightUntil)],
     ['reference', payout.reference],
     ['batch', payout.batch],
     ['priority', payout.priority],

@@ -26,7 +26,8 @@ export class SignedDecisions implements DecisionSigner {
     const isSent = (state === from || state === 'queued') && unpaidAttempt > 0;
     if (!isSent) throw wrongStateError(payoutId, state, from, 'queued');
     if (attempt !== undefined && attempt !== payout.attempt) {
-      throw toChangeError({ kind: 'sent_since', attempt: payout.attempt }, { payoutId, from, to: 'queued' });
+      const refused = { kind: 'sent_since', attempt: payout.attempt } as const;
+      throw toChangeError(refused, { payoutId, from, to: 'queued' }, clock.wallNow());
     }
     if (signed === undefined) throw unsignedError(payout);
     const intent = hashPayout(platformId, payout, signed);

@@ -1,3 +1,4 @@
+import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import { fromUnits } from '../../base/decimal.js';
 import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
@@ -18,7 +19,7 @@ import { type FrontOfLine, WaitingLines } from './waiting-lines.js';
 
 type AuthorityRuntime = Pick<
   PolicedRuntime,
-  'platformId' | 'current' | 'keyring' | 'journal' | 'clock' | 'doubtMs' | 'rateMoveEveryMs'
+  'platformId' | 'current' | 'keyring' | 'journal' | 'clock' | 'rateMoveEveryMs'
 >;
 
 /** Grants what the policy passes. It only holds: it never cancels a payout. */
@@ -37,12 +38,12 @@ export class PolicyAuthority implements SendAuthority {
   readonly #unkept = new Map<string, RejectionNote>();
 
   constructor(runtime: AuthorityRuntime, signatures: SendAuthority | undefined) {
-    const { current, doubtMs, rateMoveEveryMs } = runtime;
+    const { current, rateMoveEveryMs } = runtime;
     this.#runtime = runtime;
     this.#signatures = signatures;
     this.#loaded = snapshot(current);
     this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD, rateMoveEveryMs);
-    this.#keepMs = current.longestWindowMs + doubtMs;
+    this.#keepMs = current.longestWindowMs + UNKNOWN_IN_FLIGHT_MS;
     this.#spending = new Spending(runtime, this.#keepMs, this.#world);
   }
 

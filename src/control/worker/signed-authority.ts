@@ -15,7 +15,7 @@ import { verifyIntent } from '../intents/verify-intent.js';
 import type { KeyFinder } from '../keys/keyring.js';
 
 /** What deciding about signatures needs; `payouts doctor` has no more of it. */
-export interface SignedRuntime extends Pick<ControlRuntime, 'platformId' | 'doubtMs'> {
+export interface SignedRuntime extends Pick<ControlRuntime, 'platformId'> {
   readonly keyring: KeyFinder;
   readonly journal: Pick<
     ControlRuntime['journal'],
@@ -47,7 +47,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   permit(payout: Payout): SignedPermit {
-    const { platformId, keyring, clock, doubtMs } = this.#runtime;
+    const { platformId, keyring, clock } = this.#runtime;
     const { signed } = payout;
     if (signed === undefined) {
       const message = payout.attempt > 0 ? SENT_AND_UNSIGNED : UNSIGNED;
@@ -63,7 +63,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     const proof = proofOf(payout, signed);
     return (
       this.#checkJournal(issuedAt, expiresAt) ??
-      this.#checkAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, proof, doubtMs })
+      this.#checkAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, proof })
     );
   }
 
@@ -138,15 +138,19 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /**
-   * When an operator can know an attempt's outcome, wall clock, ms. A rejection is known at once. Otherwise the sending
-   * worker may have allowed more time than this one does. An attempt that is not among the newest is long over.
+   * When an operator can know an attempt's outcome, wall clock, ms. A rejection is known at once. Otherwise its sender
+   * told for how long the request may arrive. An attempt that is not among the newest is long over.
    */
   #decidableFrom(payoutId: string, attempt: number): number {
-    const { journal, doubtMs } = this.#runtime;
-    const sends = journal
+    const sends = this.#runtime.journal
       .lastSends(NEWEST_SENDS)
       .filter((send) => send.payoutId === payoutId && send.attempt === attempt && send.outcome?.kind !== 'rejected');
-    return Math.max(0, ...sends.map(({ at, signed }) => at + Math.max(doubtMs, signed?.doubtMs ?? 0)));
+    return Math.max(
+      0,
+      ...sends.map(({ at, inFlightMs, outcome }) =>
+        outcome?.kind === 'unknown' ? outcome.inFlightUntil : at + inFlightMs,
+      ),
+    );
   }
 }
 

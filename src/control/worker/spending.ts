@@ -36,7 +36,7 @@ const CLOCKS_WITHIN_MS = 2_000;
  * every `now` is monotonic, ms.
  */
 export class Spending {
-  readonly #runtime: Pick<ControlRuntime, 'clock' | 'doubtMs'>;
+  readonly #runtime: Pick<ControlRuntime, 'clock'>;
   readonly #keepMs: number;
   readonly #held = new Map<string, Held>();
   /** Spends whose request may be on its way. */
@@ -47,7 +47,7 @@ export class Spending {
   #windows: ReadonlyMap<string, RuleWindow> | undefined;
 
   /** @param keepMs - at least the longest window */
-  constructor(runtime: Pick<ControlRuntime, 'clock' | 'doubtMs'>, keepMs: number, world: SpendingWorld) {
+  constructor(runtime: Pick<ControlRuntime, 'clock'>, keepMs: number, world: SpendingWorld) {
     this.#runtime = runtime;
     this.#keepMs = keepMs;
     this.#world = world;
@@ -139,12 +139,14 @@ export class Spending {
     for (const series of this.#standing) series.release(held);
   }
 
-  /** A request without an answer cannot arrive any more after `doubtMs`. */
+  /** A request without an answer cannot arrive any more after the time that its sender told. */
   #endDoubts(): void {
-    const { clock, doubtMs } = this.#runtime;
+    const { clock } = this.#runtime;
     for (const id of this.#open) {
       const held = this.#held.get(id);
-      if (held !== undefined && held.begunAt + doubtMs <= clock.now()) this.#age(id, held.begunAt + doubtMs);
+      if (held === undefined) continue;
+      const overAt = held.begunAt + held.spend.inFlightMs;
+      if (overAt <= clock.now()) this.#age(id, overAt);
     }
   }
 

@@ -60,6 +60,7 @@ function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: 
       ['Priority', payout.priority],
       ['Scheduled for', notBefore && utcTime(notBefore)],
       ['Send attempts', payout.attempt],
+      ['Request may arrive until', payout.inFlightUntil && utcTime(payout.inFlightUntil)],
       ['Requeued by an operator', payout.requeueCount === 0 ? undefined : `${payout.requeueCount}×`],
       ['Created', utcTime(payout.createdAt)],
       ['In this state since', utcTime(payout.updatedAt)],

@@ -2,10 +2,10 @@
 -- adoption has a number and a token, which distinguish the ledger from its former self.
 -- A request may still be on its way, so the next lease holder waits as after an unanswered send.
 -- ARGV: at, by, reason, the operator's signed act (JSON; '' = none), epoch and sends (the journals' highest), token,
---   bookmarks (ids of the last events when this ledger was read, separated by spaces), number of journals read, for
+--   inFlightMs (how long a request may still be on its way), bookmarks (ids of the last events when this ledger was read, separated by spaces), number of journals read, for
 --   each its id and entry (JSON), then the ids of those given up
 -- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
-local at, by, reason, act, epoch, sends, token, bookmarks, count = unpack(ARGV, 1, 9)
+local at, by, reason, act, epoch, sends, token, inFlightMs, bookmarks, count = unpack(ARGV, 1, 10)
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end
 end
@@ -13,17 +13,17 @@ local sender = redis.call('HMGET', SENDER, 'epoch', 'sends')
 local new_epoch = math.max(tonumber(sender[1] or 0), tonumber(epoch)) + 1
 local new_sends = math.max(tonumber(sender[2] or 0), tonumber(sends)) + 1
 redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released', 0, 'sends', new_sends,
-  'last', token, 'unanswered', 'adopted')
+  'last', token, 'unanswered', 'adopted', 'inFlightMs', inFlightMs)
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
 append_event('ledger_adopted', '', '', '', at, by, reason)
-local given_up = 10 + 2 * tonumber(count)
+local given_up = 11 + 2 * tonumber(count)
 -- Format 1 recorded an objection as a pause, which its workers still obey.
 if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then
   redis.call('HDEL', LEDGER, 'pausedReason', 'pausedBy', 'pausedAt')
 end
 -- Remove objections last: while one remains, nothing is sent.
 local settled = {}
-for i = 10, given_up - 1, 2 do
+for i = 11, given_up - 1, 2 do
   redis.call('HSET', JOURNALS, ARGV[i], ARGV[i + 1])
   settled[#settled + 1] = ARGV[i]
 end

@@ -1,12 +1,12 @@
 -- Reconciles one journaled send with a ledger that may have forgotten it.
 -- KEYS: the payout's record, its bucket of removed ids, the buckets of the txhash
--- ARGV: at, by, reason, doubtMs (how long its request may still be on its way), attempt, token, outcome ('' = no
+-- ARGV: at, by, reason, inFlightMs (how long its request may still be on its way), attempt, token, outcome ('' = no
 --   trustworthy one, accepted, rejected), detail (its txhash or message), then field, value, … of the payout as it was
 --   sent
 -- Returns: the payout's new state, '' if nothing had to be done
 local record, removed = unpack(KEYS, OWN + 1, OWN + 2)
 local buckets = { unpack(KEYS, OWN + 3) }
-local at, by, reason, doubtMs, attempt, token, outcome, detail = unpack(ARGV, 1, 8)
+local at, by, reason, inFlightMs, attempt, token, outcome, detail = unpack(ARGV, 1, 8)
 attempt = tonumber(attempt)
 local payout = open(record)
 if not payout and redis.call('HEXISTS', removed, string.sub(record, #PAYOUT_PREFIX + 1)) == 1 then return '' end
@@ -23,8 +23,8 @@ elseif outcome == 'accepted' then
   end
 end
 if to == 'unknown' then
-  fields[#fields + 1] = 'doubtUntil'
-  fields[#fields + 1] = now_ms() + doubtMs
+  fields[#fields + 1] = 'inFlightUntil'
+  fields[#fields + 1] = now_ms() + inFlightMs
 end
 
 -- Only if the payout gets the txhash: a bucket entry without it would keep the txhash from its owner.
@@ -66,8 +66,8 @@ if payout.state == to or not ALLOWED[payout.state][to] or (is_open and to == 're
   -- Record the proof first: once the send is known, no journal brings it again.
   if outcome == 'accepted' then note_late_payment(payout, detail, at) end
   if payout.state == 'unknown' and to == 'unknown' then
-    known[#known + 1] = 'doubtUntil'
-    known[#known + 1] = math.max(tonumber(redis.call('HGET', record, 'doubtUntil') or 0), now_ms() + doubtMs)
+    known[#known + 1] = 'inFlightUntil'
+    known[#known + 1] = math.max(tonumber(redis.call('HGET', record, 'inFlightUntil') or 0), now_ms() + inFlightMs)
   end
   redis.call('HSET', record, unpack(known))
   return ''

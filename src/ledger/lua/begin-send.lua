@@ -2,7 +2,8 @@
 -- KEYS: the payout's record
 -- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
 --   payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last
---   entry), inFlightMs (how long the request may be on its way), beat (the holder's last acknowledged heartbeat), spend
+--   entry), inFlightMs (how long from now on the request may still
+--   arrive at the gateway), beat (the holder's last acknowledged heartbeat), spend
 --   (JSON: what the caps count; '' without a policy), spentSince (ms: earlier spends are forgotten), decisions (the
 --   record's approvals and rejections when the sender checked it), audience (the gateway whose payments the sender
 --   makes)
@@ -43,8 +44,9 @@ if not account.audience then redis.call('HSET', LEDGER, 'audience', audience) en
 if spend ~= '' then
   redis.call('XADD', SPENT, 'MINID', '~', spentSince, '*', 'token', token, 'kind', 'begun', 'at', at, 'spend', spend)
 end
--- `unanswered` tells the next lease holder that a request may still be on its way, and for how long.
+-- `unanswered` tells every later reader that a request may still be on its way, and for how long.
 redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', token, 'inFlightMs', inFlightMs,
+  'inFlightUntil', now_ms() + inFlightMs,
   'journal', journalId, 'place', redis.call('ZSCORE', INDEX.queued, payout.id) or '', 'queuedSince', queued_since(payout))
 redis.call('HSET', JOURNALS, journalId, journal)
 move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })

@@ -46,7 +46,7 @@ end
 local function check_requeue(payout)
   local lateTxhash = redis.call('HGET', payout.record, 'lateTxhash')
   if lateTxhash then return { -13, lateTxhash } end
-  local waitMs = payout.state == 'unknown' and doubt_left(payout.record) or 0
+  local waitMs = payout.state == 'unknown' and in_flight_left(payout.record) or 0
   if waitMs > 0 then return { -11, waitMs } end
 end
 

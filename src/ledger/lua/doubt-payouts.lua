@@ -1,9 +1,9 @@
 -- Turns payouts that may be sent later (queued, or by an operator's decision) into `unknown`. A send that no journal
 -- has any more may have paid them.
 -- KEYS: the payouts' records
--- ARGV: at, by, reason, doubtMs (how long a request may still be on its way)
+-- ARGV: at, by, reason, inFlightMs (how long a request may still be on its way)
 -- Returns: how many were changed
-local at, by, reason, doubtMs = unpack(ARGV)
+local at, by, reason, inFlightMs = unpack(ARGV)
 is_one_act = true
 local held = {}
 for i = OWN + 1, #KEYS do
@@ -13,7 +13,7 @@ end
 if #held > 0 then note_act(held[1].state, 'unknown', at, by, reason, #held) end
 for _, payout in ipairs(held) do
   -- A rejection of a known attempt says nothing about one that no journal has.
-  local fields = { 'message', reason, 'doubtUntil', now_ms() + doubtMs, 'overlap', payout.attempt }
+  local fields = { 'message', reason, 'inFlightUntil', now_ms() + inFlightMs, 'overlap', payout.attempt }
   move(payout, 'unknown', at, by, reason, fields)
 end
 return #held

@@ -4,12 +4,13 @@
 --   none), the buckets of the txhash
 -- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message, cause of a rejection (payout: its own
 --   data, else account), maxRejections of that cause, maxUnknowns, blockedReason ('' = the response does not look like a
---   block), doubtMs (how long an unanswered request may be on its way)
+--   block), inFlightMs (how long the request may still be on its way, if there is no response: its sender has reset it)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
 --   recorded as a late payment, {-8, payoutId} the txhash belongs to that payout: call again with its record
 local record, otherRecord = unpack(KEYS, OWN + 1, OWN + 2)
 local buckets = { unpack(KEYS, OWN + 3) }
-local at, attempt, token, to, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
+local at, attempt, token, to, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, inFlightMs =
+  unpack(ARGV)
 attempt = tonumber(attempt)
 tell_untold(account.untold)
 local payout = open(record)
@@ -18,6 +19,14 @@ local from = payout.state
 
 local function clear_unanswered()
   if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
+end
+
+-- The sender has reset the request: this host sends nothing of it any more, and only the network may still have it.
+local function end_resends()
+  if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'inFlightMs', inFlightMs) end
+  local untilMs = now_ms() + inFlightMs
+  local told = tonumber(redis.call('HGET', record, 'inFlightUntil') or untilMs)
+  redis.call('HSET', record, 'inFlightUntil', math.min(untilMs, told))
 end
 
 local has_response = to ~= 'unknown'
@@ -40,6 +49,7 @@ local late = (is_newest and from == 'unknown' and to ~= 'unknown')
   or ((from == 'queued' or from == 'held') and to == 'in_progress')
 if not late and not (is_newest and from == 'sending') then
   if has_response then clear_unanswered() end
+  if not has_response and is_newest and from == 'unknown' and payout.overlap < attempt then end_resends() end
   local isRecorded = to ~= 'in_progress' or is_same_txhash(payout.txhash, txhash)
   -- One txhash for two payouts: recorded before, with that reason.
   if isRecorded or (holder and from == 'unknown') then return { 0, from } end
@@ -107,11 +117,11 @@ if to == 'in_progress' then
   fields[#fields + 1] = 'txhash'
   fields[#fields + 1] = txhash
 elseif to == 'unknown' then
-  fields[#fields + 1] = 'doubtUntil'
-  fields[#fields + 1] = now_ms() + doubtMs
+  fields[#fields + 1] = 'inFlightUntil'
+  fields[#fields + 1] = now_ms() + inFlightMs
 end
 move(payout, to, at, '', message, fields)
 -- Clear it last: while it is set, the next lease holder waits for a request that may be on its way.
-if has_response then clear_unanswered() end
+if has_response then clear_unanswered() else end_resends() end
 if reason ~= '' then tell('paused', at, 'worker', reason) end
 return { 1, reason }

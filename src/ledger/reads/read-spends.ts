@@ -15,6 +15,7 @@ const spendField = z
     amount: amountField,
     addressTo: z.string(),
     signer: z.string().optional(),
+    inFlightMs: z.number(),
     usd: z
       .string()
       .regex(/^\d{1,60}$/)

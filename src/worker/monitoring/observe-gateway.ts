@@ -70,6 +70,7 @@ function observeConnection(
   begin: () => (outcome: Outcome) => void,
 ): WithdrawConnection {
   return {
+    resendsForMs: connection.resendsForMs,
     get usable() {
       return connection.usable;
     },
@@ -78,6 +79,9 @@ function observeConnection(
       const outcome = await connection.withdraw(request, options);
       end(WITHDRAW_OUTCOMES[outcome.kind]);
       return outcome;
+    },
+    reset: (reason) => {
+      connection.reset(reason);
     },
     close: () => {
       connection.close();

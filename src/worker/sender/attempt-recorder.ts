@@ -1,6 +1,7 @@
-import type { Clock } from '../../base/clock.js';
+import { type Clock, onAnyClock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
+import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SendAttempt } from '../../ledger/sender-ledger.js';
 import { blockedReasonOf } from './kept-pause.js';
 import type { LedgerCheck } from './ledger-check.js';
@@ -55,11 +56,18 @@ export class AttemptRecorder {
     const { journal, clock } = this.#runtime;
     const { outcomes } = this;
     this.#lastFinished = { attempt, outcome };
-    journal.noteOutcome(attempt, toResult(outcome), clock.wallNow());
+    journal.noteOutcome(attempt, this.#toJournaled(outcome), clock.wallNow());
     const result = await this.#untilRecorded('record the outcome', attempt, async () =>
       outcomes.record(attempt, toResult(outcome), blockedReasonOf(outcome)),
     );
     if (result !== undefined) outcomes.report(attempt, toResult(outcome), result);
+  }
+
+  #toJournaled(outcome: SentOutcome): JournaledOutcome {
+    const { clock, settings } = this.#runtime;
+    const result = toResult(outcome);
+    if (result.kind !== 'unknown') return result;
+    return { ...result, inFlightUntil: clock.wallNow() + onAnyClock(settings.inFlightMaxMs) };
   }
 
   /**

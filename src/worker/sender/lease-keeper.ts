@@ -1,5 +1,6 @@
 import { isAborted, onAnyClock } from '../../base/clock.js';
 import { UnsupportedFormatError } from '../../base/errors.js';
+import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import { describeJournal } from '../../journal/send-journal.js';
 import { isSameLease, type Lease, type SenderView } from '../../ledger/sender-ledger.js';
 import type { JournalAudit } from './journal-audit.js';
@@ -18,6 +19,8 @@ export interface HeldLease {
   readonly firstSendAt: number;
   /** The last one that the ledger acknowledged. */
   readonly heartbeat: () => number;
+  /** From then on another process may be the sender, on the clock's scale; a heartbeat moves it. */
+  readonly heldUntil: () => number;
   /**
    * Aborted if another process has the lease, or the journal's disk hangs: a process with another disk then takes over.
    */
@@ -85,8 +88,9 @@ export class LeaseKeeper {
           } else if (isFree) {
             const forgetBefore = clock.wallNow() - journalKeptMs;
             const own = describeJournal(journal, journalPlace, clock.wallNow());
+            const acquiredFrom = clock.now();
             const epoch = await senderLedger.acquireLease(owner, view, own, forgetBefore);
-            if (epoch !== undefined) return await this.#begin({ owner, epoch }, view);
+            if (epoch !== undefined) return await this.#begin({ owner, epoch }, view, acquiredFrom);
             observed = undefined;
           }
         }
@@ -105,13 +109,13 @@ export class LeaseKeeper {
     return Math.min(HEARTBEAT_EVERY_MS, this.#runtime.settings.leaseMs / 5);
   }
 
-  async #begin(lease: Lease, { lease: before }: SenderView): Promise<HeldLease> {
-    const { clock, senderLedger, logger } = this.#runtime;
+  async #begin(lease: Lease, { lease: before }: SenderView, acquiredFrom: number): Promise<HeldLease> {
+    const { clock, senderLedger, settings, logger } = this.#runtime;
     const lost = new AbortController();
     const stop = new AbortController();
     const wonAt = clock.now();
     // The heartbeat covers the quarantine: others would otherwise take over from a holder that only waits.
-    const acknowledged = { heartbeat: 0 };
+    const acknowledged = { heartbeat: 0, heldUntil: acquiredFrom + settings.leaseMs };
     void this.#keepAlive(lease, acknowledged, lost, stop.signal);
     try {
       const view = await senderLedger.readSender();
@@ -122,6 +126,7 @@ export class LeaseKeeper {
         view,
         firstSendAt: wonAt + holdOffMs,
         heartbeat: () => acknowledged.heartbeat,
+        heldUntil: () => acknowledged.heldUntil,
         lost: lost.signal,
         release: async () => {
           stop.abort();
@@ -138,24 +143,24 @@ export class LeaseKeeper {
   }
 
   #holdOffMs(view: SenderView, wasReleased: boolean): number {
-    const { settings, guardMs } = this.#runtime;
-    const { intervalMs, inFlightMaxMs, quarantineMs } = settings;
-    const { awaitingAnswer } = view;
-    const inFlightMs = Math.max(inFlightMaxMs, view.inFlightMs);
+    const { settings } = this.#runtime;
+    const { intervalMs, quarantineMs } = settings;
+    const { awaitingAnswer, inFlightMs = UNKNOWN_IN_FLIGHT_MS } = view;
     // A Redis that came back older may show an old release. The worker whose journal has the sends since then needs the
     // quarantine to object.
     const isHandedOver = wasReleased && this.#audit.hasAllSends(view);
-    const answerMs = awaitingAnswer ? onAnyClock(guardMs + inFlightMs) + intervalMs : 0;
+    // The probe and the interval after it come on top.
+    const answerMs = awaitingAnswer ? onAnyClock(inFlightMs) : 0;
     return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, answerMs);
   }
 
   async #keepAlive(
     lease: Lease,
-    acknowledged: { heartbeat: number },
+    acknowledged: { heartbeat: number; heldUntil: number },
     lost: AbortController,
     stop: AbortSignal,
   ): Promise<void> {
-    const { clock, senderLedger, logger } = this.#runtime;
+    const { clock, senderLedger, settings, logger } = this.#runtime;
     while (!stop.aborted) {
       // Not given back: others take over as from a process that died.
       if (this.#audit.refuseStalled()) {
@@ -164,15 +169,17 @@ export class LeaseKeeper {
         return;
       }
       try {
-        const heartbeat = await senderLedger.renewLease(lease);
-        if (heartbeat === undefined || heartbeat <= acknowledged.heartbeat) {
+        const askedAt = clock.now();
+        const renewal = await senderLedger.renewLease(lease);
+        if (renewal === undefined || renewal.heartbeat <= acknowledged.heartbeat) {
           // This process's own release ends the lease too.
           if (!isAborted(stop))
-            logger.warn({ epoch: lease.epoch }, LOST_MESSAGES[heartbeat === undefined ? 'taken' : 'older']);
+            logger.warn({ epoch: lease.epoch }, LOST_MESSAGES[renewal === undefined ? 'taken' : 'older']);
           lost.abort();
           return;
         }
-        acknowledged.heartbeat = heartbeat;
+        acknowledged.heartbeat = renewal.heartbeat;
+        acknowledged.heldUntil = renewal.isObjectedTo ? askedAt : askedAt + settings.leaseMs;
       } catch (error) {
         // begin-send checks the lease before every send.
         logger.debug({ error: (error as Error).message }, 'heartbeat failed');

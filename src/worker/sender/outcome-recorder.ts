@@ -1,3 +1,4 @@
+import { onAnyClock } from '../../base/clock.js';
 import { isOfPayout } from '../../gateway/stop-sign.js';
 import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
@@ -10,15 +11,12 @@ const REPLAYED_SENDS = 10;
 
 /** Records outcomes in the ledger. It needs no lease: an outcome is a fact. Its methods throw RedisUnavailableError. */
 export class OutcomeRecorder {
-  /** How long a request without a response may be on its way. */
-  readonly doubtMs: number;
   readonly #runtime: SenderRuntime;
   readonly #pause: KeptPause | undefined;
 
   /** @param pause - undefined if pauses are not kept in the journal */
-  constructor(runtime: SenderRuntime, doubtMs: number, pause: KeptPause | undefined) {
+  constructor(runtime: SenderRuntime, pause: KeptPause | undefined) {
     this.#runtime = runtime;
-    this.doubtMs = doubtMs;
     this.#pause = pause;
   }
 
@@ -31,7 +29,8 @@ export class OutcomeRecorder {
       ...{ maxRejectionsInARow, maxUnknownsInARow, blockedReason },
       maxPayoutRejectionsInARow: isOwn ? maxPayoutRejectionsInARow : undefined,
     };
-    return senderLedger.finishSend(attempt, result, rule, this.doubtMs);
+    // Only the process that reset the request records `unknown`: the network alone may still have it.
+    return senderLedger.finishSend(attempt, result, rule, onAnyClock(settings.inFlightMaxMs));
   }
 
   report({ payoutId }: SendAttempt, outcome: SentOutcome, { recorded, pausedReason, latePayment }: FinishResult): void {

@@ -1,8 +1,7 @@
 import { type Clock, isAborted, onAnyClock } from '../../base/clock.js';
-import { errorCode } from '../../base/errors.js';
 import type { AccountSettings } from '../../base/settings.js';
 import type { WithdrawConnection } from '../../gateway/gateway.js';
-import type { SendReport } from './send-report.js';
+import { type SendReport, toNotSent } from './send-report.js';
 
 /**
  * The set interval, but at least what the gateway's limit takes on any clock.
@@ -12,7 +11,7 @@ export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): nu
   return Math.max(intervalMs, Math.ceil(onAnyClock(minWithdrawGapMs)));
 }
 
-/** `intervalMs` from a response to the next send; an unanswered request may be on its way for `inFlightMaxMs`. */
+/** `intervalMs` from a response to the next send; a request that was reset may be on its way for `inFlightMaxMs`. */
 export type Pace = Pick<AccountSettings, 'intervalMs' | 'inFlightMaxMs'>;
 
 /**
@@ -49,10 +48,12 @@ export class Pacer {
     this.holdUntil(this.#clock.now() + this.#pace.intervalMs);
   }
 
-  /** The request may still arrive. */
+  /**
+   * Call it after the reset: the network may still have the request. A gateway that stood still may read it at the end of
+   * this wait, so a probe and one interval follow.
+   */
   afterNoResponse(): void {
-    const { intervalMs, inFlightMaxMs } = this.#pace;
-    this.holdUntil(this.#clock.now() + onAnyClock(inFlightMaxMs) + intervalMs);
+    this.holdUntil(this.#clock.now() + onAnyClock(this.#pace.inFlightMaxMs));
   }
 
   /** Resolves `leadMs` before the slot opens, or on abort. Timers may fire early, hence the loop. */
@@ -84,7 +85,7 @@ export async function connectInTime(
       connection = await open(stop);
     } catch (error) {
       if (isAborted(stop)) return { kind: 'stopped' };
-      return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
+      return toNotSent(error);
     }
     const hadToWait = !pacer.isOpen;
     await pacer.waitUntilOpen(stop, BEGIN_LEAD_MS);

@@ -1,4 +1,5 @@
 import { every } from '../../base/clock.js';
+import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
 import type { ScriptRejection, SendAttempt } from '../../ledger/sender-ledger.js';
@@ -39,8 +40,9 @@ export class SendRecovery {
     }
     if (left.length === 0) return;
     await this.#attempts.confirmLast();
-    const { doubtMs } = this.#attempts.outcomes;
-    for (const payoutId of (await senderLedger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, doubtMs)) ?? []) {
+    const { inFlightMs = UNKNOWN_IN_FLIGHT_MS } = heldLease.view;
+    for (const payoutId of (await senderLedger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, inFlightMs)) ??
+      []) {
       logger.error(
         { payoutId },
         'payout is unknown: its sender ended before the response came; `payouts resolve` decides',
@@ -133,7 +135,7 @@ export async function reportRefusedBegin(
         : { kind: 'skipped', state: rejection.state };
     case 'not_found':
     case 'txhash_taken':
-    case 'in_doubt':
+    case 'in_flight':
     case 'sent_since':
     case 'paid_late':
     case 'rejected_before':

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../base/errors.js';
+import { errorCode, type ErrorCode } from '../../base/errors.js';
 import type { Logger } from '../../base/logger.js';
 import type { WithdrawOutcome } from '../../gateway/gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
@@ -25,6 +25,11 @@ export type SendReport =
   | { readonly kind: 'stopped' }
   /** This process's journal contradicts the ledger: an operator must decide. */
   | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
+
+/** Nothing was sent, because of an error. */
+export function toNotSent(error: unknown): Extract<SendReport, { kind: 'not_sent' }> {
+  return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
+}
 
 export type SenderStatus =
   | { readonly role: 'standby' }

@@ -1,7 +1,6 @@
 import { isAborted } from '../../base/clock.js';
-import { errorCode } from '../../base/errors.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import type { SendReport } from './send-report.js';
+import { type SendReport, toNotSent } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
 import type { Sender } from './sender.js';
 
@@ -77,10 +76,6 @@ const WAITS = {
   paused: 'the account is paused, its payouts wait; `payouts resume` lets it send again',
   objected: 'a send journal contradicts the ledger, payouts wait; `payouts stats` shows the command that ends this',
 };
-
-function toNotSent(error: unknown): SendReport {
-  return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
-}
 
 async function waitUntilResumed({ clock, senderLedger }: SenderRuntime, stop: AbortSignal): Promise<void> {
   while (!isAborted(stop)) {

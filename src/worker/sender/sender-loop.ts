@@ -3,7 +3,7 @@
  * sends, on ports for clock, ledger, journal and gateway.
  */
 
-import { followSignals, isAborted, onAnyClock, untilAborted } from '../../base/clock.js';
+import { followSignals, isAborted, untilAborted } from '../../base/clock.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { ADOPT_HINT, JournalAudit, UNKNOWING_HINT } from './journal-audit.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
@@ -51,10 +51,10 @@ export class SenderLoop<Runtime extends SenderRuntime = SenderRuntime> {
     this.#stop = stop;
     this.#work = work;
     this.#pause = pause;
-    const { clock, settings, guardMs, logger } = runtime;
+    const { clock, logger } = runtime;
     this.#stopGrace = new StopGrace(clock, stop, STOP_GRACE_MS);
     this.#status = new StatusTracker(logger);
-    const outcomes = new OutcomeRecorder(runtime, onAnyClock(guardMs + settings.inFlightMaxMs), pause);
+    const outcomes = new OutcomeRecorder(runtime, pause);
     this.#audit = new JournalAudit(runtime, outcomes, this.#status, pause !== undefined);
   }
 

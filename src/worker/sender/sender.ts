@@ -1,11 +1,12 @@
-import { followSignals, onAnyClock } from '../../base/clock.js';
+import { followSignals, isAborted } from '../../base/clock.js';
 import type { WithdrawConnection, WithdrawRequest } from '../../gateway/gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError } from '../../journal/send-journal.js';
+import { formatDuration } from '../../base/format.js';
 import { errorCode, type ErrorCode, RedisUnavailableError } from '../../base/errors.js';
 import { findFault, type Hold, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
+import type { BeginSend, CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
 import { AttemptRecorder, type OnUnrecordable, type StopGrace } from './attempt-recorder.js';
 import { connectInTime } from './pacer.js';
 import { cannotKnow, describeUnadopted } from './journal-audit.js';
@@ -15,8 +16,16 @@ import { OutcomeRecorder } from './outcome-recorder.js';
 import { reportMismatch, reportRefusedBegin, SendRecovery } from './recover-sends.js';
 import type { KeptPause } from './kept-pause.js';
 import type { GrantedSend } from './send-authority.js';
-import type { SendReport } from './send-report.js';
+import { type SendReport, toNotSent } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
+
+const IN_ITS_BUFFERS =
+  'a gateway that stands still so long may read an older request late, from its own buffers, so compare its records when it answers again';
+
+/** A wait that ended without a connection. */
+type EndedWait = Extract<SendReport, { kind: 'stopped' | 'not_sent' }>;
+
+type BegunAttempt = SendAttempt & Pick<BeginSend, 'inFlightMs' | 'spend' | 'decisions'>;
 
 interface BegunSend {
   readonly attempt: SendAttempt;
@@ -44,8 +53,8 @@ export class Sender {
   #lastWriteAt: number | undefined;
   /** The payout in hand was there before its slot: the gap before it is the pace of a backlog. */
   #hadToWait = false;
-  /** After an untrustworthy response the gateway must answer a harmless request before the next payout. */
-  #doubtsGateway: boolean;
+  /** Since when no response could be trusted, on the clock's scale: {@link #probe} comes before the next payout. */
+  #silentSince: number | undefined;
 
   /** @param pause - undefined if pauses are not kept in the journal */
   constructor(
@@ -58,17 +67,16 @@ export class Sender {
     this.#runtime = runtime;
     this.#heldLease = heldLease;
     this.#pause = pause;
-    const { journal, pacer, guardMs, settings } = runtime;
-    const { sendCount, last, lastJournalId, inFlightMs, awaitingAnswer } = heldLease.view;
-    this.#doubtsGateway = awaitingAnswer;
+    const { journal, pacer } = runtime;
+    const { sendCount, last, lastJournalId, awaitingAnswer } = heldLease.view;
+    this.#silentSince = awaitingAnswer ? runtime.clock.now() : undefined;
     this.#after =
       lastJournalId === journal.journalId && journal.ledger !== undefined
         ? { sends: journal.ledger.sends, token: journal.ledger.token }
         : { sends: sendCount, token: last };
-    const doubtMs = onAnyClock(guardMs + Math.max(settings.inFlightMaxMs, inFlightMs));
     const check = (this.#check = new LedgerCheck(runtime, heldLease));
     this.#ownAttempts = check.ownAttempts;
-    const outcomes = new OutcomeRecorder(runtime, doubtMs, pause);
+    const outcomes = new OutcomeRecorder(runtime, pause);
     this.#attempts = new AttemptRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
     this.recovery = new SendRecovery(runtime, check, this.#attempts);
     pacer.holdUntil(heldLease.firstSendAt);
@@ -117,13 +125,12 @@ export class Sender {
 
     const [startedAt, hadToWait] = [clock.now(), !pacer.isOpen];
     const turn = followSignals(stop, lost);
-    const open = async (signal: AbortSignal): Promise<WithdrawConnection> => this.#openConnection(signal);
-    const connection = await connectInTime(pacer, open, turn.signal).finally(turn.end);
+    const connection = await this.#connect(turn.signal).finally(turn.end);
     if ('kind' in connection) return lost.aborted ? { kind: 'lease_lost' } : connection;
     observer.pacerWaited(clock.now() - startedAt);
     this.#hadToWait = hadToWait;
     try {
-      const begun = await this.#begin(payout);
+      const begun = await this.#begin(payout, connection);
       return 'kind' in begun ? begun : await this.#write(begun, connection);
     } finally {
       this.#ownAttempts.clearCurrent();
@@ -131,11 +138,32 @@ export class Sender {
     }
   }
 
-  async #openConnection(signal: AbortSignal): Promise<WithdrawConnection> {
-    const { gateway } = this.#runtime;
-    if (this.#doubtsGateway) await gateway.probe(signal);
-    this.#doubtsGateway = false;
-    return gateway.openConnection(signal);
+  async #connect(signal: AbortSignal): Promise<WithdrawConnection | EndedWait> {
+    const { gateway, pacer } = this.#runtime;
+    const hindrance = this.#silentSince === undefined ? undefined : await this.#probe(this.#silentSince, signal);
+    return hindrance ?? connectInTime(pacer, async (end) => gateway.openConnection(end), signal);
+  }
+
+  /**
+   * Has the gateway answer a harmless request that was begun after the wait for the last one. If the gateway stood still,
+   * it reads that one now, too: hence the interval after the answer.
+   * @returns why nothing can be sent yet
+   */
+  async #probe(silentSince: number, signal: AbortSignal): Promise<EndedWait | undefined> {
+    const { gateway, pacer, clock } = this.#runtime;
+    await pacer.waitUntilOpen(signal);
+    if (isAborted(signal)) return { kind: 'stopped' };
+    try {
+      await gateway.probe(signal);
+    } catch (error) {
+      if (isAborted(signal)) return { kind: 'stopped' };
+      const { reason, ...report } = toNotSent(error);
+      const silentFor = formatDuration(clock.now() - silentSince);
+      return { ...report, reason: `${reason}. No response could be trusted for ${silentFor}: ${IN_ITS_BUFFERS}` };
+    }
+    pacer.afterResponse();
+    this.#silentSince = undefined;
+    return undefined;
   }
 
   /** @returns a queued payout, or another's state; the error if the record can never be read */
@@ -159,8 +187,9 @@ export class Sender {
   }
 
   /** Begins an attempt in the ledger, and writes it to the journal. */
-  async #begin(payout: Payout): Promise<BegunSend | SendReport> {
-    const { clock, journal, makeToken, authority } = this.#runtime;
+  async #begin(payout: Payout, { resendsForMs }: WithdrawConnection): Promise<BegunSend | SendReport> {
+    const { clock, journal, makeToken, authority, guardMs, settings } = this.#runtime;
+    const inFlightMs = Math.ceil(guardMs + resendsForMs + settings.inFlightMaxMs);
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
     // Check before the ledger is touched: a begin that is put back would raise the attempt number and hide the fault.
@@ -179,14 +208,14 @@ export class Sender {
     this.#ownAttempts.trackBegin(attempt);
     let hasOthers: boolean;
     try {
-      const spend = toCountedSpend(attempt, request, permit, beganOn);
-      const refusal = await this.#beginInLedger(attempt, spend, payout.decisions ?? 0);
+      const spend = toCountedSpend({ ...attempt, request, inFlightMs }, permit, beganOn);
+      const refusal = await this.#beginInLedger({ ...attempt, inFlightMs, spend, decisions: payout.decisions ?? 0 });
       if (refusal !== undefined) return refusal;
       const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
       const allowed = noteOf(permit);
       const { epoch } = this.#heldLease.lease;
-      await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...allowed });
+      await journal.append({ ...attempt, epoch, sends, after: this.#after, request, inFlightMs, at, ...allowed });
       this.#after = { sends, token: attempt.token };
       // The recovery, which runs beside this, may have read another process's entries.
       hasOthers = (await journal.changedByOthers()) || this.#check.hasUncompared;
@@ -197,12 +226,8 @@ export class Sender {
   }
 
   /** @returns undefined if the ledger let the attempt begin */
-  async #beginInLedger(
-    attempt: SendAttempt,
-    spend: CountedSpend | undefined,
-    decisions: number,
-  ): Promise<SendReport | undefined> {
-    const { senderLedger, audience, journal, journalPlace, settings, clock } = this.#runtime;
+  async #beginInLedger(attempt: BegunAttempt): Promise<SendReport | undefined> {
+    const { senderLedger, audience, journal, journalPlace, clock } = this.#runtime;
     const heldLease = this.#heldLease;
     const begun = await senderLedger.beginSend({
       ...attempt,
@@ -212,9 +237,6 @@ export class Sender {
       heartbeat: heldLease.heartbeat(),
       ledgerId: heldLease.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
-      inFlightMs: settings.inFlightMaxMs,
-      spend,
-      decisions,
     });
     if (begun.kind === 'paused') this.#pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, this.#check, this.recovery);
@@ -291,12 +313,15 @@ export class Sender {
       return pacer.isOpen && isFresh() && !lost.aborted;
     };
     this.#ownAttempts.release(attempt);
+    const over = new AbortController();
+    void this.#resetOnceOthersMaySend(connection, over.signal);
     const outcome = await connection.withdraw(request, { mayWrite });
+    over.abort();
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 
     const gapMs = writtenAt - (this.#lastWriteAt ?? NaN);
     this.#lastWriteAt = writtenAt;
-    this.#doubtsGateway = outcome.kind === 'unknown';
+    this.#silentSince = outcome.kind === 'unknown' ? (this.#silentSince ?? writtenAt) : undefined;
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
     this.#pause?.noteOutcome(outcome);
@@ -306,6 +331,18 @@ export class Sender {
     observer.sent(outcome.kind, outcome.durationMs);
     if (!Number.isNaN(gapMs)) observer.sendGap(gapMs, this.#hadToWait);
     return { kind: 'sent', outcome };
+  }
+
+  /** A request that waits in this host's kernel must not arrive while another process sends. */
+  async #resetOnceOthersMaySend(connection: WithdrawConnection, over: AbortSignal): Promise<void> {
+    const { clock } = this.#runtime;
+    const { lost, heldUntil } = this.#heldLease;
+    const turn = followSignals(over, lost);
+    while (!isAborted(turn.signal) && clock.now() < heldUntil()) {
+      await clock.sleep(heldUntil() - clock.now(), turn.signal);
+    }
+    turn.end();
+    if (!isAborted(over)) connection.reset('this process may no longer be the sender, so it reset its request');
   }
 
   async #notSent(attempt: SendAttempt, reason: string, code?: ErrorCode): Promise<SendReport> {
@@ -321,16 +358,17 @@ function noteOf(permit: GrantedSend | undefined): Pick<SendLine, 'signed' | 'jud
 
 /** @param now - wall clock, ms */
 function toCountedSpend(
-  attempt: SendAttempt,
-  { paymentId, amount, addressTo }: WithdrawRequest,
+  attempt: SendAttempt & Pick<SendLine, 'request' | 'inFlightMs'>,
   permit: GrantedSend | undefined,
   now: number,
 ): CountedSpend | undefined {
   if (permit?.counted === undefined) return undefined;
   const { judged, keepMs } = permit.counted;
   const usd = judged.usd === undefined ? undefined : BigInt(judged.usd);
-  const { payoutId, attempt: number } = attempt;
-  const about = { payoutId, attempt: number, paymentId, amount, addressTo, signer: permit.signed?.key, usd };
+  const { payoutId, attempt: number, request, inFlightMs } = attempt;
+  const { paymentId, amount, addressTo } = request;
+  const payment = { payoutId, attempt: number, paymentId, amount, addressTo };
+  const about = { ...payment, signer: permit.signed?.key, inFlightMs, usd };
   return { spend: { id: identify(attempt), ...about }, since: now - keepMs };
 }
 

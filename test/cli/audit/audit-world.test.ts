@@ -278,7 +278,7 @@ it('a payout that Redis says was removed is found where the journal has two tran
   const { at, token, request, epoch, sends, signed } = await lineOf('small');
   const again = { payoutId: 'small', attempt: 2, token: 'again' };
   const lines: JournalLine[] = [
-    { ...again, epoch, sends: sends + 2, after: { sends, token }, request, at: at + 5, signed },
+    { ...again, epoch, sends: sends + 2, after: { sends, token }, request, inFlightMs: 0, at: at + 5, signed },
     { ...again, outcome: { kind: 'accepted', txhash: 'second' }, at: at + 6 },
   ];
   await writeFile(journalFile, before + toChainedLines(lines, lastHash(before)));

@@ -122,7 +122,7 @@ it('payouts audit upgrade-journal chains a journal of a former format', async ()
 
 const ACCEPTED: JournaledOutcome = { kind: 'accepted', txhash: 'h' };
 const REJECTED: JournaledOutcome = { kind: 'rejected', message: 'no' };
-const UNKNOWN: JournaledOutcome = { kind: 'unknown', reason: 'silence' };
+const UNKNOWN: JournaledOutcome = { kind: 'unknown', reason: 'silence', inFlightUntil: 0 };
 const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'the connection ended' };
 
 function found(state: PayoutState, given: Partial<Payout> = {}, tokens = 't-1'): AuditedRecord {

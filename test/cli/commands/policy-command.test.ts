@@ -193,7 +193,17 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names', as
       { v: 2, journalId: 'aaaaaaaaaaaa' },
       { ledgerId: 'former', epoch: 1, ...after },
       ...peers,
-      { payoutId: `p-${sends}`, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, at: 0, request },
+      {
+        payoutId: `p-${sends}`,
+        attempt: 1,
+        token: `t-${sends}`,
+        epoch: 1,
+        sends,
+        after,
+        at: 0,
+        inFlightMs: 0,
+        request,
+      },
     ];
     await cli.file(`${cli.platformId}.journal${suffix}`, ...lines.map((line) => JSON.stringify(line)));
   };

@@ -158,7 +158,7 @@ describe('payouts resolve of many', () => {
   });
 
   it('--not-sent queues each again, and leaves one whose request may still be on its way', async () => {
-    await cli.alter('p-2', { doubtUntil: Date.now() + 60_000 });
+    await cli.alter('p-2', { inFlightUntil: Date.now() + 60_000 });
     const result = await cli.run(...(await notSent('--expect-count', '3')));
     expect(result).toMatchObject({ code: 4, stdout: textWith(/2 payouts queued again/) });
     expect(result.stderr).toMatch(/request of payout p-2 may still be on its way to the gateway for \d+ s/);

@@ -75,7 +75,7 @@ export class PolicyRig {
   restart(ledger: readonly SpendEvent[] = []) {
     const { clock, current } = this;
     this.journal = new MemoryJournal('j', this.lines);
-    const about = { platformId: PLATFORM, journal: this.journal, clock, doubtMs: DOUBT_MS };
+    const about = { platformId: PLATFORM, journal: this.journal, clock };
     this.authority = new PolicyAuthority({ ...about, current, ...this.#options }, this.#signatures);
     this.authority.takeOver(ledger);
   }
@@ -109,12 +109,13 @@ export class PolicyRig {
     const request = { paymentId, amount, addressTo };
     const [at, after] = [clock.wallNow(), { sends: 0, token: '' }];
     await journal.append({
-      ...{ ...send, epoch: 1, sends: 1, after, request, at },
+      ...{ ...send, epoch: 1, sends: 1, after, request, inFlightMs: DOUBT_MS, at },
       ...(permit.counted && { judged: permit.counted.judged }),
     });
     this.authority.catchUp();
     return (kind) => {
-      journal.noteOutcome(send, { kind, txhash: 'tx', message: 'no', reason: 'no answer' }, clock.wallNow());
+      const details = { txhash: 'tx', message: 'no', reason: 'no answer', inFlightUntil: 0 };
+      journal.noteOutcome(send, { kind, ...details }, clock.wallNow());
       this.authority.catchUp();
     };
   }

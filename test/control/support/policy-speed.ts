@@ -27,7 +27,15 @@ function sendsOf(clock: TestClock, count: number): SpendEvent[] {
   return Array.from({ length: count }).flatMap((_, number): SpendEvent[] => {
     clock.pass(1_000);
     const [at, id, payoutId] = [clock.wallNow(), `p${number} 1 t`, `p${number}`];
-    const spend = { id, payoutId, attempt: 1, paymentId: 6, amount: '12.5', addressTo: `w${number % 5_000}` };
+    const spend = {
+      id,
+      payoutId,
+      attempt: 1,
+      paymentId: 6,
+      amount: '12.5',
+      addressTo: `w${number % 5_000}`,
+      inFlightMs: 0,
+    };
     return [
       { kind: 'begun', spend, at },
       { kind: 'accepted', id, at },

@@ -103,7 +103,7 @@ export const LEDGER = { ledgerId: 'ledger', epoch: 2, sends: 0, token: '' };
 export function aSend(payoutId: string, sends: number, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
-  const times = { epoch: 3, sends, after, at: 1_900_000_000_000 };
+  const times = { epoch: 3, sends, after, inFlightMs: 31_000, at: 1_900_000_000_000 };
   return { payoutId, attempt: 1, token: `t-${sends}`, ...times, request, ...given };
 }
 

@@ -70,7 +70,7 @@ describe('an outcome', () => {
     for (const [payoutId, result] of Object.entries({ p: ACCEPTED, q: REJECTED, r: UNKNOWN, s: undefined })) {
       await enqueue(payoutId);
       const asked = await nextBegin(sender, lease, payoutId);
-      const spend = { id: payoutId, payoutId, attempt: 1, paymentId: 7, amount: '1', addressTo: 'w' };
+      const spend = { id: payoutId, payoutId, attempt: 1, paymentId: 7, amount: '1', addressTo: 'w', inFlightMs: 0 };
       await sender.beginSend({ ...asked, spend: { spend, since: 0 } });
       await (result === undefined ? sender.revertSend(asked, 'not sent') : finish(asked, result));
     }

@@ -40,7 +40,6 @@ function scene<Prepared>(
   return { name, script: name.split(':')[0] as ScriptName, prepare, run, ...(again && { again }) };
 }
 
-const DOUBT = { ...ANN, doubtMs: 0 };
 const LEASE = { owner: 'one', epoch: 1 };
 const TRIPS = { maxRejectionsInARow: 1, maxUnknownsInARow: 1 };
 const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
@@ -132,12 +131,12 @@ async function readFirst(account: TestAccount) {
 /** Called again it is another adoption, with a number of its own. */
 async function adopt({ connection }: TestAccount): Promise<unknown> {
   const journals = { read: [JOURNAL], givenUp: [OBJECTION.journalId] };
-  return adoptLedger(connection, { epoch: 3, sendCount: 9 }, 'adoption', journals, ANN);
+  return adoptLedger(connection, { epoch: 3, sendCount: 9 }, { token: 'adoption', inFlightMs: 0 }, journals, ANN);
 }
 
 const adoptions = [undefined, ACCEPTED].flatMap((outcome) => {
-  const send = { payoutId: 'p', attempt: 3, token: 'adopted', request: REQUEST, outcome };
-  const run = async ({ connection }: TestAccount) => adoptSends(connection, [send], DOUBT);
+  const send = { payoutId: 'p', attempt: 3, token: 'adopted', request: REQUEST, inFlightMs: 0, outcome };
+  const run = async ({ connection }: TestAccount) => adoptSends(connection, [send], ANN);
   const told = outcome?.kind ?? 'no outcome';
   return [
     scene(`adopt-send: a send of a payout that is gone: ${told}`, nothing, run),
@@ -164,7 +163,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   scene(
     'enqueue-payouts: a payout that was adopted is enqueued again',
     async ({ connection }) =>
-      adoptSends(connection, [{ payoutId: 'p', attempt: 1, token: 't', request: REQUEST }], DOUBT),
+      adoptSends(connection, [{ payoutId: 'p', attempt: 1, token: 't', request: REQUEST, inFlightMs: 0 }], ANN),
     async ({ ledger }) => ledger.enqueue([aPayout('p', { reference: 'r' })]),
   ),
   scene(
@@ -257,7 +256,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   ),
   ...adoptions,
   scene('adopt-ledger', objects, adopt, adopt),
-  scene('doubt-payouts', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, DOUBT)),
+  scene('doubt-payouts', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, ANN, 0)),
   scene('remove-payouts: old payouts are removed', completeOld, async ({ connection }, before) =>
     removePayouts(connection, 'completed', before, 10),
   ),

@@ -45,10 +45,10 @@ export function makeRig<Account extends TestAccount>(account: Account) {
         throw error;
       }
     },
-    async adoptSend(attempt: SendAttempt, outcome?: SendToAdopt['outcome'], doubtMs = 0) {
+    async adoptSend(attempt: SendAttempt, outcome?: SendToAdopt['outcome'], inFlightMs = 0) {
       const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
-      const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
-      const [adopted] = await adoptSends(connection, [send], { by: 'ann', reason: 'forgotten', doubtMs });
+      const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome, inFlightMs };
+      const [adopted] = await adoptSends(connection, [send], { by: 'ann', reason: 'forgotten' });
       return adopted;
     },
     adoptLedger: async (
@@ -57,9 +57,10 @@ export function makeRig<Account extends TestAccount>(account: Account) {
       act?: string,
     ) => {
       const actor = { by: 'ann', reason: 'restored a copy' };
-      return adoptLedger(connection, highest, `adoption-${(adoptions += 1)}`, journals, actor, [], act);
+      const own = { token: `adoption-${(adoptions += 1)}`, inFlightMs: 0 };
+      return adoptLedger(connection, highest, own, journals, actor, [], act);
     },
-    holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'no journal has it', doubtMs: 0 }),
+    holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'no journal has it' }, 0),
     /** Takes the lease, and all that stands beside it, out of the ledger. */
     async loseSender() {
       await connection.redis.del(connection.keys.sender);

@@ -27,7 +27,7 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount } from '../../ledger/support/test-account.js';
 import { JournalFile } from '../../proofs/simulation/journal-file.js';
 
-const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000, inFlightMaxMs: 0 };
+const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000 };
 
 export type SendingHost = Awaited<ReturnType<AdoptionWorld['addHost']>>;
 type Folders = readonly { readonly dir: string }[];
@@ -100,7 +100,15 @@ export async function openAdoptionWorld() {
         const { epoch, sends, token } = before;
         const { paymentId, amount, addressTo } = aPayout(payoutId);
         const request: SendLine['request'] = { paymentId, amount, addressTo };
-        await journal.append({ ...attempt, epoch, sends: begun.sendCount, after: { sends, token }, request, at: 0 });
+        await journal.append({
+          ...attempt,
+          epoch,
+          sends: begun.sendCount,
+          after: { sends, token },
+          request,
+          inFlightMs: 0,
+          at: 0,
+        });
         if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
         if (outcome?.kind === 'not_sent') await sender.revertSend(attempt, outcome.reason);
         else await sender.finishSend(attempt, outcome ?? { kind: 'unknown', reason: 'no response' }, NO_BREAKER, 0);
@@ -173,7 +181,7 @@ export function sendOf(payoutId: string, sends: number, given: Partial<SendLine>
   const { paymentId, amount, addressTo } = aPayout(payoutId);
   const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
   const request = { paymentId, amount, addressTo };
-  return { payoutId, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, request, at: 0, ...given };
+  return { payoutId, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, request, inFlightMs: 0, at: 0, ...given };
 }
 
 function foldersOf(hosts: Folders) {

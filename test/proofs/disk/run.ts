@@ -68,7 +68,7 @@ function linesOf({ payoutId, expiresAt }: SignedBefore, sends: number): JournalL
     { ...LEDGER, ...before },
     {
       ...{ payoutId, attempt: 1, token: tokenOf(sends + 1), epoch: 1, sends: sends + 1 },
-      ...{ after: before, request: REQUEST, at: 0, signed: signedUntil(expiresAt) },
+      ...{ after: before, request: REQUEST, inFlightMs: 0, at: 0, signed: signedUntil(expiresAt) },
     },
   ];
 }
@@ -110,7 +110,7 @@ async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string,
     for (const payoutId of [`${prefix}1`, `${prefix}2`]) {
       const { sends, token } = journal.ledger ?? LEDGER;
       const attempt = { payoutId, attempt: 1, token: payoutId };
-      const send = { epoch: 1, sends: sends + 1, after: { sends, token }, request: REQUEST, at: 0 };
+      const send = { epoch: 1, sends: sends + 1, after: { sends, token }, request: REQUEST, inFlightMs: 0, at: 0 };
       await journal.append({ ...attempt, ...send, ...(signed && { signed: signedUntil(NEXT_WEEK) }) });
       sent.push({ payoutId, after: disk.calls.length });
       journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);

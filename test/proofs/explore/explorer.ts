@@ -39,7 +39,7 @@ export async function runScenario(
   { pieces = soundPieces, ...options }: RunOptions = {},
 ): Promise<Outcome> {
   const { settings, hasOwnJournals, endAt } = scenario;
-  const { inFlightMaxMs, guardMs } = settings;
+  const { guardMs } = settings;
   const { adoptsWithoutProof } = pieces;
   const plan = { settings, faults: NO_FAULTS };
   const world = new ExploredWorld(schedule, { ...scenario, ...options });
@@ -105,7 +105,7 @@ export async function runScenario(
 
   const adopt = async ({ ledger, files, noteChange }: Account) => {
     const folders = files.map((file, worker) => ({ dir: `w${worker}`, file }));
-    const operator = { world, ledger, inFlightMaxMs, folders: () => folders, adoptsWithoutProof };
+    const operator = { world, ledger, folders: () => folders, adoptsWithoutProof };
     const done = endStop(operator, [...new Set(findRefusing())]).then(noteChange);
     world.extend(endAt);
     await world.run();

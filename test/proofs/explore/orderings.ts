@@ -113,7 +113,7 @@ type RacePlan = typeof plans extends fc.Arbitrary<infer Plan> ? Plan : never;
 /** A lease is taken over although its holder may live: a payout must not be paid twice even so, only the pace may suffer. */
 const SETTINGS = {
   ...{ intervalMs: 1_000, guardMs: 3_000, leaseMs: 1_000, quarantineMs: 0 },
-  ...{ inFlightMaxMs: 500, withdrawTimeoutMs: 400, commandTimeoutMs: 1_000 },
+  ...{ inFlightMaxMs: 500, resendsForMs: 0, withdrawTimeoutMs: 400, commandTimeoutMs: 1_000 },
 };
 const PLAN = { settings: SETTINGS, faults: NO_FAULTS };
 const STEPS_MAX = 600;

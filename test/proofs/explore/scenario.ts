@@ -28,7 +28,7 @@ export type Scenario = Readonly<{
 
 const SETTINGS: Settings = {
   ...{ intervalMs: 1_002, guardMs: 1_000, leaseMs: 5_000, quarantineMs: 1_000 },
-  ...{ inFlightMaxMs: 2_000, withdrawTimeoutMs: 3_000, commandTimeoutMs: 3_000 },
+  ...{ inFlightMaxMs: 2_000, resendsForMs: 0, withdrawTimeoutMs: 3_000, commandTimeoutMs: 3_000 },
 };
 
 const BASE: Scenario = {

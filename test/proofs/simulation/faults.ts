@@ -5,7 +5,7 @@ import type { WorldLedger } from '../../world/world-ledger.js';
 import type { WorldProcess } from '../../world/world.js';
 import type { Host } from './hosts.js';
 import { JournalFile } from './journal-file.js';
-import { nearBoundary } from './plan.js';
+import { inFlightOf, nearBoundary } from './plan.js';
 import type { Simulation } from './simulation.js';
 
 type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'response';
@@ -16,11 +16,11 @@ export type FaultInjector = ReturnType<typeof makeInjector>;
 
 export function makeInjector({ world, plan }: Pick<Simulation, 'world' | 'plan'>) {
   const { settings, faults } = plan;
-  const { leaseMs, quarantineMs, inFlightMaxMs } = settings;
+  const { leaseMs, quarantineMs } = settings;
   const { random, hangs } = world;
   const pauseMs = () =>
     random.chance(0.2)
-      ? random.between(1, 3) * (leaseMs + quarantineMs + 2 * inFlightMaxMs + 10_000)
+      ? random.between(1, 3) * (leaseMs + quarantineMs + 2 * inFlightOf(settings) + 10_000)
       : nearBoundary(random, settings);
   return {
     pauseMs,

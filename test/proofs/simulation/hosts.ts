@@ -44,15 +44,14 @@ export function openHosts(run: Simulation) {
       queued: async () => call('queued', '', async () => Promise.resolve(ledger.idsIn('queued'))),
     };
     const watchers = [control?.book, policy?.judge].filter((watcher) => watcher !== undefined);
-    const doubtMs = settings.guardMs + settings.inFlightMaxMs;
     return makeWorker({
       ...{ process, pieces, settings, dir, ledgerOfRun: ledger, ringsTwice: faults.ringsTwice },
       ledger: policy?.watchReads(process, linked) ?? linked,
-      gateway: linkGateway({ process, book, plan, injector, watchers }),
+      gateway: linkGateway({ process, book, plan, injector, watchers, closesOnly: pieces.closesOnly }),
       journal: new JournalLink({ process, file, ledger, plan, injector, control }),
       nextToken: () => `t${(tokens += 1)}`,
       control: (journal, senderLedger, context, logger) => {
-        const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process, doubtMs };
+        const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process };
         const signatures = control?.watch(pieces.makeAuthority(signing, context));
         if (policy === undefined) return { authority: signatures, policy };
         const holds = linkHolds(world, ledger, call, pieces.wrapLedger(linked, context));
@@ -152,7 +151,7 @@ function linkHolds(
     },
     change: async (change) => {
       const rejection = await call('change', change.payoutId, async () => ledger.change(change));
-      if (rejection !== undefined) throw toChangeError(rejection, change);
+      if (rejection !== undefined) throw toChangeError(rejection, change, 0);
       situations?.meet('a payout is released by the policy');
     },
   };

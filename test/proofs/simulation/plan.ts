@@ -6,7 +6,7 @@ const FAULTS = {
   ...{ ledgerSlow: 0.05, ledgerRequestLost: 0.03, ledgerReplyLost: 0.03, kill: 0.08, pause: 0.12, stopCleanly: 1 },
   ...{ hostCrash: 0.5, journalBroken: 0.1, connectFails: 0.1, connectionEnds: 0.1, arrivesLate: 0.5, requestLost: 0.2 },
   ...{ responseLost: 0.2, responseLate: 0.3, responseUnclear: 0.2, cut: 0.5, rejected: 0.4, ringsTwice: 0.2 },
-  wallJump: 1,
+  ...{ wallJump: 1, staysInKernel: 0.3, gatewayStandsStill: 0.05 },
 };
 type Faults = Readonly<typeof FAULTS>;
 
@@ -34,7 +34,7 @@ export function makePlan(random: Random) {
     workers: hosts === 2 ? random.whole(2, 3) : random.pick([1, 2, 2, 2, 3]),
     payouts: random.whole(2, 9),
     enqueueWithinMs: random.pick([0, 5_000, 30_000]),
-    faultsForMs: random.between(15_000, 60_000) + 2 * settings.inFlightMaxMs,
+    faultsForMs: random.between(15_000, 60_000) + 2 * inFlightOf(settings),
     rollbackAtOnce: times.rollback > 0 && random.chance(0.5) ? 0.02 : 0,
     drift: random.pick([0, DRIFT_MAX, DRIFT_MAX]),
     earlyTimers: random.pick([0, 0.3]),
@@ -53,6 +53,7 @@ function makeSettings(random: Random, hosts: number) {
     leaseMs: random.pick([500, 1_000, 2_000, 5_000, 10_000]),
     quarantineMs: random.pick(hosts === 1 ? [0, 1_000, 3_000, 6_000, 10_000] : [6_000, 10_000]),
     inFlightMaxMs: random.pick([500, 2_000, 5_000, 10_000, 30_000]),
+    resendsForMs: random.pick([0, 500, 2_000, 10_000, 60_000]),
     withdrawTimeoutMs: random.pick([1_000, 3_000, 10_000]),
     commandTimeoutMs: hosts === 1 ? random.pick([1_000, 5_000]) : 1_000,
   };
@@ -71,18 +72,25 @@ function makeTimes(random: Random, hosts: number) {
 }
 
 /** Where the lease alone is lost, only the time that it was watched, and the quarantine, keep two sends apart. */
-function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: Settings) {
-  return leaseMs + quarantineMs > 1.002 * (guardMs + inFlightMaxMs) + 1_000;
+function leaseOutlastsSends(settings: Settings) {
+  const { leaseMs, quarantineMs } = settings;
+  return leaseMs + quarantineMs > 1.002 * inFlightOf(settings) + 1_000;
+}
+
+/** How long after its begin a request may still arrive. */
+export function inFlightOf({ guardMs, resendsForMs, inFlightMaxMs }: Settings) {
+  return guardMs + resendsForMs + inFlightMaxMs;
 }
 
 export function nearBoundary(random: Pick<Random, 'pick'>, settings: Settings) {
-  const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs } = settings;
+  const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, withdrawTimeoutMs } = settings;
   const boundary = random.pick([
-    ...[intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, settings.withdrawTimeoutMs],
+    ...[intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, withdrawTimeoutMs],
     settings.commandTimeoutMs,
     leaseMs + quarantineMs,
-    guardMs + inFlightMaxMs,
-    leaseMs + Math.max(quarantineMs, guardMs + inFlightMaxMs + intervalMs),
+    inFlightOf(settings),
+    withdrawTimeoutMs + inFlightMaxMs,
+    leaseMs + Math.max(quarantineMs, inFlightOf(settings)),
   ]);
   return Math.max(0, boundary + random.pick([-50, -5, -1, -0.01, 0, 0.01, 1, 5, 50, 500]));
 }

@@ -5,7 +5,7 @@ import type { WorldLedger } from '../../world/world-ledger.js';
 import { type Progress, World } from '../../world/world.js';
 import { type FaultInjector, makeInjector, openRedis, scheduleFaults, type SimRedis } from './faults.js';
 import { openHosts, type SimHosts } from './hosts.js';
-import { makePlan, type Plan } from './plan.js';
+import { inFlightOf, makePlan, type Plan } from './plan.js';
 import { CLOCKS_WITHIN_MS as POLICED_CLOCKS_WITHIN_MS } from './policed/judge.js';
 import { SimPolicy } from './policed/policy.js';
 import { type Attacker, openAttacker } from './signed/attacker.js';
@@ -115,7 +115,7 @@ export class Simulation {
     try {
       await world.runUntil(faultsForMs);
       await this.#endFaults();
-      const waits = settings.leaseMs + settings.quarantineMs + settings.guardMs + 2 * settings.inFlightMaxMs;
+      const waits = settings.leaseMs + settings.quarantineMs + 2 * inFlightOf(settings);
       const signedMs = this.control === undefined ? 0 : 900_000;
       const end = faultsForMs + 120_000 + 20 * waits + signedMs + (this.policy?.drainsWithinMs ?? 0);
       do {
@@ -123,7 +123,7 @@ export class Simulation {
         if (!(await world.runUntil(this.isAttacked ? ATTACKED_FOR_MS + faultsForMs : end, isDrained)))
           return this.isAttacked ? undefined : this.#describeStuck();
         // Requests in flight must do no harm either, and a worker that knows more than the ledger gets the time to object.
-        await world.runUntil(world.now + Math.max(settings.inFlightMaxMs + settings.leaseMs, NOTICED_WITHIN_MS));
+        await world.runUntil(world.now + Math.max(inFlightOf(settings) + settings.leaseMs, NOTICED_WITHIN_MS));
       } while (!this.#users.isDrained);
       return this.isAttacked ? undefined : findFalseState(this.redis.ledger, this.book);
     } catch (error) {

@@ -23,6 +23,8 @@ export const SITUATIONS = [
   'the disk of a journal hangs',
   'a journal entry that hung is written after the lease has moved',
   'a gateway is probed',
+  'a gateway stands still',
+  'a request stays in the kernel of its host',
 ] as const;
 
 export const SIGNED_SITUATIONS = [
@@ -130,9 +132,10 @@ export class Situations {
     if (this.#isRequestOnItsWay()) this.meet('the lease is taken over while a request is on its way');
   }
 
-  written(process: string, inFlightMaxMs: number) {
+  /** @param inFlightMs - how long it may be on its way at the most */
+  written(process: string, inFlightMs: number) {
     this.#beforeWrite.delete(process);
-    this.#requests = [...this.#requests, { process, until: this.#now() + inFlightMaxMs }];
+    this.#requests = [...this.#requests, { process, until: this.#now() + inFlightMs }];
   }
 
   arrived(process: string) {

@@ -27,7 +27,7 @@ export function openUsers(run: Simulation) {
   const wanted: string[] = [];
   const retries = new Map<string, number>();
   const operator = {
-    ...{ world, ledger, inFlightMaxMs: plan.settings.inFlightMaxMs, adoptsWithoutProof: pieces.adoptsWithoutProof },
+    ...{ world, ledger, adoptsWithoutProof: pieces.adoptsWithoutProof },
     folders: () => run.hosts.all,
     refuses: () => redis.refuses,
     hasAllPayouts: () => wanted.every((payoutId) => ledger.stateOf(payoutId) !== undefined),
@@ -63,7 +63,7 @@ export function openUsers(run: Simulation) {
       if (state === 'held' || state === 'queued') await policy?.decide(ledger, payout);
       if (state === 'held' && held?.kind !== 'policy') await signed?.decideHeld(payout);
       // That it was not paid is true at that moment; that it cannot be paid any more, the ledger has to ensure.
-      if (state === 'unknown' && world.fault(0.7))
+      if (state === 'unknown' && !book.isStandingStill && world.fault(0.7))
         await change(payout, truthfulResolution(book.paymentTo(walletOf(payout.payoutId))));
       if (state === 'rejected' && world.fault(0.5)) await retry(payout);
       if (state === 'queued' && plan.operatorCancels && world.fault(0.05)) await change(payout, { to: 'cancelled' });
@@ -194,7 +194,6 @@ export type JournalFolder = Readonly<{ dir: string; file: JournalFile }>;
 type OperatorOptions = Readonly<{
   world: World;
   ledger: WorldLedger;
-  inFlightMaxMs: number;
   folders: () => readonly JournalFolder[];
   adoptsWithoutProof: boolean;
   refuses?: () => boolean;
@@ -233,7 +232,7 @@ async function runCommand(options: OperatorOptions, command: string) {
 }
 
 async function adopt(options: OperatorOptions, dirs: readonly string[], giveUp: readonly string[]) {
-  const { world, inFlightMaxMs } = options;
+  const { world } = options;
   const folders = options.folders();
   const read = folders.filter(({ dir }) => dirs.includes(dir));
   const journals = read.map(({ dir, file }) => file.toAdoptable({ host: dir, dir }));
@@ -254,7 +253,7 @@ async function adopt(options: OperatorOptions, dirs: readonly string[], giveUp: 
     // The command says how many payouts it makes unknown: the operator compares that with what the application has open.
     world.note(() => 'operator: the ledger lacks payouts of the application, which have to be enqueued first');
   } else {
-    const adoption = await carryOutAdoption(ledger, journals, plan, { actor: BY, at: 0, inFlightMaxMs });
+    const adoption = await carryOutAdoption(ledger, journals, plan, { actor: BY, at: 0 });
     world.situations?.meet(giveUp.length > 0 ? 'a ledger is adopted, and a journal given up' : 'a ledger is adopted');
     world.note(() => `operator: adopted ${JSON.stringify({ ...adoption, giveUp })}`);
   }

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { onAnyClock } from '../../../src/base/clock.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
+import { setFields } from '../../world/world-ledger.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import {
-  DOUBT_MS,
   GRACE_MS,
-  GUARD_MS,
   IN_FLIGHT_MAX_MS,
   journaled,
   makeSendRig,
@@ -102,8 +102,11 @@ it.each([
 
 it('finish notes with an unknown outcome until when its request may be on its way', async () => {
   await finish(silence);
-  expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_doubt', forMs: DOUBT_MS });
-  await rig.clock.advance(DOUBT_MS);
+  expect(await rig.ledger.change(PUT_BACK)).toEqual({
+    kind: 'in_flight',
+    forMs: Math.ceil(onAnyClock(IN_FLIGHT_MAX_MS)),
+  });
+  await rig.clock.advance(onAnyClock(IN_FLIGHT_MAX_MS));
   expect(await rig.ledger.change(PUT_BACK)).toBeUndefined();
 });
 
@@ -266,13 +269,30 @@ it('resolveLeftovers records the last outcome again', async () => {
   await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
 });
 
-it('resolveLeftovers says until when the slowest known request may be on its way', async () => {
-  const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
-  const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
+it('resolveLeftovers says until when a request may be on its way, as its sender told when it began', async () => {
+  const next = await makeSendRig({ senderLedger: rig.ledger, heldLease: rig.heldLease });
+  await rig.begin('p', { inFlightMs: 4 * IN_FLIGHT_MAX_MS });
+  await rig.clock.advance(5_000);
+  await next.sender.recovery.resolveLeftovers();
+  expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_flight', forMs: 4 * IN_FLIGHT_MAX_MS - 5_000 });
+});
+
+it('resolveLeftovers allows for the longest known time where the ledger forgot when the request began', async () => {
+  const view = { ...rig.heldLease.view, inFlightMs: 2 * IN_FLIGHT_MAX_MS };
+  const next = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
   await rig.begin();
-  await patient.sender.recovery.resolveLeftovers();
-  const forMs = expect.closeTo((GUARD_MS + 4 * IN_FLIGHT_MAX_MS) * 1.001, -1);
-  expect(await rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
+  setFields(rig.ledger, rig.ledger.connection.keys.sender, { last: 'another' });
+  await next.sender.recovery.resolveLeftovers();
+  expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_flight', forMs: 2 * IN_FLIGHT_MAX_MS });
+});
+
+it('finish tells that a request was reset, also where another process called the payout unknown before', async () => {
+  const attempt = await rig.begin('p', { inFlightMs: 4 * IN_FLIGHT_MAX_MS });
+  await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
+  await rig.attempts.finish(attempt, silence);
+  const forMs = Math.ceil(onAnyClock(IN_FLIGHT_MAX_MS));
+  expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_flight', forMs });
+  expect((await rig.ledger.readSender()).inFlightMs).toBe(forMs);
 });
 
 const leave = async (outcome?: JournaledOutcome) => {
@@ -292,7 +312,7 @@ it.each<[JournaledOutcome, object]>([
 });
 
 it.each<[string, JournaledOutcome | undefined]>([
-  ['that no trustworthy response came', { kind: 'unknown', reason: 'silence' }],
+  ['that no trustworthy response came', { kind: 'unknown', reason: 'silence', inFlightUntil: 0 }],
   ['nothing of their outcome', undefined],
 ])('those of an earlier sender become unknown where the journal says %s', async (_, outcome) => {
   await leave(outcome);
@@ -318,7 +338,7 @@ it('those of an earlier sender stay when the lease is lost meanwhile', async () 
 
 describe('the outcomes that a journal knows', () => {
   const recorderWith = (settings: object) =>
-    new OutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, DOUBT_MS, undefined);
+    new OutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, undefined);
   let recorder: OutcomeRecorder;
   beforeEach(() => {
     recorder = recorderWith({ maxRejectionsInARow: 2 });
@@ -341,7 +361,7 @@ describe('the outcomes that a journal knows', () => {
 
   it.each<JournaledOutcome | undefined>([
     undefined,
-    { kind: 'unknown', reason: 'silence' },
+    { kind: 'unknown', reason: 'silence', inFlightUntil: 0 },
     { kind: 'not_sent', reason: 'r' },
   ])('are not told where they are not certain, or missing: %j', async (outcome) => {
     await left(outcome);

@@ -7,7 +7,7 @@ import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { JOURNAL, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { cutFromRedis, type LoopRig, LoopWorld } from '../support/loop-rig.js';
-import { DOUBT_MS, journaled, LEASE_MS, makeSendRig, PLACE, throwing, UNAVAILABLE } from '../support/send-rig.js';
+import { journaled, LEASE_MS, makeSendRig, PLACE, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
@@ -228,7 +228,7 @@ describe('one comparison after another', () => {
   const openAudit = async (given: Parameters<typeof makeSendRig>[0] = {}) => {
     const rig = await makeSendRig(given);
     const status = new StatusTracker(rig.runtime.logger);
-    const audit = new JournalAudit(rig.runtime, new OutcomeRecorder(rig.runtime, DOUBT_MS, undefined), status, false);
+    const audit = new JournalAudit(rig.runtime, new OutcomeRecorder(rig.runtime, undefined), status, false);
     return { ...rig, audit, status };
   };
 

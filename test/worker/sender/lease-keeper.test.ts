@@ -1,6 +1,8 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { onAnyClock } from '../../../src/base/clock.js';
+import { UNKNOWN_IN_FLIGHT_MS } from '../../../src/base/settings.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import { AWAITING_ANSWER_MS, holdOffMs, LeaseRig, QUARANTINE_MS } from '../support/loop-rig.js';
+import { LeaseRig, QUARANTINE_MS } from '../support/loop-rig.js';
 import { DAY_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, LEASE_MS, throwing } from '../support/send-rig.js';
 
 let rig: LeaseRig;
@@ -47,11 +49,10 @@ it.each([
 });
 
 it.each([
-  ['given back', IN_FLIGHT_MAX_MS / 2, AWAITING_ANSWER_MS],
-  ['standing still; by its own time, where that is longer', IN_FLIGHT_MAX_MS / 2, AWAITING_ANSWER_MS],
-  ["standing still; by its sender's, where that is longer", 2 * IN_FLIGHT_MAX_MS, holdOffMs(2 * IN_FLIGHT_MAX_MS)],
+  ['given back', IN_FLIGHT_MAX_MS, onAnyClock(IN_FLIGHT_MAX_MS)],
+  ['standing still', 2 * IN_FLIGHT_MAX_MS, onAnyClock(2 * IN_FLIGHT_MAX_MS)],
   // The ledger remembers the request only as the lease is taken.
-  ['gone with the record of its sender', undefined, AWAITING_ANSWER_MS],
+  ['gone with the record of its sender', undefined, onAnyClock(UNKNOWN_IN_FLIGHT_MS)],
 ])('acquire holds off until a request without a response can arrive no more: %s', async (how, inFlightMs, forMs) => {
   const lease = await rig.another();
   await rig.begin(lease, inFlightMs === undefined ? {} : { inFlightMs });

@@ -4,7 +4,15 @@ import { LedgerCheck, type OwnAttempts } from '../../../src/worker/sender/ledger
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { journaled, makeSendRig, type SendRig, throwing, UNAVAILABLE } from '../support/send-rig.js';
+import {
+  GUARD_MS,
+  IN_FLIGHT_MAX_MS,
+  journaled,
+  makeSendRig,
+  type SendRig,
+  throwing,
+  UNAVAILABLE,
+} from '../support/send-rig.js';
 
 let rig: SendRig;
 let check: LedgerCheck;
@@ -39,7 +47,15 @@ it('a journal has each send, so that it is known again, and what came of it', as
   const { epoch } = rig.heldLease.lease;
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   expect(rig.journal.lines.slice(1)).toEqual([
-    { ...attempt, epoch, sends: 1, after: { sends: 0, token: '' }, request, at },
+    {
+      ...attempt,
+      epoch,
+      sends: 1,
+      after: { sends: 0, token: '' },
+      request,
+      inFlightMs: GUARD_MS + IN_FLIGHT_MAX_MS,
+      at,
+    },
     { ...attempt, outcome: { kind: 'rejected', message: 'no' }, at: at + 30 + 100 },
   ]);
 });

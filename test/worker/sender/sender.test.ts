@@ -8,11 +8,13 @@ import { recoverRegularly } from '../../../src/worker/sender/recover-sends.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { alterPayout } from '../../world/world-ledger.js';
 import {
+  GUARD_MS,
   HOLD_OFF_MS,
   IN_FLIGHT_MAX_MS,
   INTERVAL_MS,
   journaled,
   makeSendRig,
+  NEVER,
   PLACE,
   refused,
   type SendRig,
@@ -49,13 +51,58 @@ it('after a send without a trustworthy response the gateway first has to respond
   await rig.send();
   expect(probes).toBe(0);
   rig.gateway.outcome = ACCEPTED;
-  const held = { kind: 'not_sent', reason: 'The gateway did not respond to /balance: HTTP 502' };
+  const reason = /^The gateway did not respond to \/balance: HTTP 502\. No response could be trusted for 30 s: /;
+  const held = { kind: 'not_sent', reason: expect.stringMatching(reason) };
   expect([await rig.send('q'), await rig.send('q')]).toEqual([held, held]);
   expect([rig.gateway.arrivals.length, await rig.stateOf('q')]).toEqual([1, 'queued']);
   rig.gateway.onProbe = () => void (probes += 1);
   await rig.expectSent('q');
   await rig.send('q');
   expect(probes).toBe(3);
+});
+
+it('that request is made after the wait for the last one, and an interval passes after its response', async () => {
+  let [askedAt, answeredAt] = [0, 0];
+  rig.gateway.onProbe = async () => {
+    askedAt = rig.clock.now();
+    await rig.clock.sleep(20_000);
+    answeredAt = rig.clock.now();
+  };
+  const { arrivals, endedAt } = await sendTwo(SILENCE);
+  expect(askedAt).toBe(endedAt + onAnyClock(IN_FLIGHT_MAX_MS));
+  expect(arrivals[1]).toBe(answeredAt + INTERVAL_MS);
+});
+
+it('a send tells ledger and journal for how long it may arrive, which its host, too, decides', async () => {
+  rig.gateway.resendsForMs = 924_600;
+  await rig.send();
+  const inFlightMs = GUARD_MS + 924_600 + IN_FLIGHT_MAX_MS;
+  expect((await rig.ledger.readSender()).inFlightMs).toBe(inFlightMs);
+  expect(rig.journal.sends.at(-1)).toMatchObject({ inFlightMs });
+});
+
+const RESET = { kind: 'unknown', reason: expect.stringContaining('may no longer be the sender') };
+
+it.each([
+  ['once no heartbeat was acknowledged for the lease time', 4_000],
+  ['not before, while heartbeats are acknowledged', Infinity],
+])('a request without a response is reset, %s', async (_, heldForMs) => {
+  const startedAt = rig.clock.now();
+  rig.held.until = startedAt + HOLD_OFF_MS + heldForMs;
+  rig.gateway.responseMs = 9_000;
+  const report = await rig.send();
+  expect(report).toMatchObject({ outcome: heldForMs === Infinity ? rig.gateway.outcome : RESET });
+  const lastedMs = Math.min(heldForMs, 9_000);
+  expect(rig.clock.now() - startedAt).toBe(HOLD_OFF_MS + lastedMs);
+});
+
+it('a request without a response is reset once the lease is lost', async () => {
+  rig.gateway.responseMs = 9_000;
+  const sending = rig.sender.send('p', NEVER);
+  await rig.clock.advance(HOLD_OFF_MS + 100);
+  rig.lost.abort();
+  expect(await sending).toMatchObject({ outcome: RESET });
+  expect(await rig.stateOf()).toBe('unknown');
 });
 
 it('after such a send of an earlier sender, too', async () => {
@@ -84,7 +131,12 @@ it('a send is written once it is in ledger and journal, and its response recorde
 it('a send begins with all that the ledger needs to distinguish it from any other', async () => {
   await sendTwo();
   const view = await rig.ledger.readSender();
-  expect(view).toMatchObject({ sendCount: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
+  expect(view).toMatchObject({
+    sendCount: 2,
+    last: 't-2',
+    lastJournalId: 'j-mine',
+    inFlightMs: GUARD_MS + IN_FLIGHT_MAX_MS,
+  });
   // As the journal stood when the last send began.
   const at = rig.clock.wallNow() - 100 - 30;
   expect(view.journals).toEqual([{ journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at }]);

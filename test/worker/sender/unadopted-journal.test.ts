@@ -47,7 +47,7 @@ function startSigned(name: string) {
   const { clock } = world;
   const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
   const keyring = keyringOf(keyEntry(SHOP));
-  const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock, doubtMs: 11_000 });
+  const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock });
   const rig = world.make({ name, journal, authority, resumeAuthority: authority, work: sendAll });
   let sent = 0;
   Object.defineProperty(rig.gateway, 'outcome', {

@@ -147,8 +147,7 @@ export function cutFromRedis({ before }: LoopRig): () => void {
 }
 
 export const QUARANTINE_MS = 2_000;
-export const holdOffMs = (inFlightMs: number) => onAnyClock(GUARD_MS + inFlightMs) + INTERVAL_MS;
-export const AWAITING_ANSWER_MS = holdOffMs(IN_FLIGHT_MAX_MS);
+export const AWAITING_ANSWER_MS = onAnyClock(IN_FLIGHT_MAX_MS);
 const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
 
 type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };

@@ -30,7 +30,6 @@ export const PLACE = { host: 'host-1', dir: '/journal' };
 export const HOLD_OFF_MS = 3_000;
 /** For how long Redis is waited for once the process is to end. */
 export const GRACE_MS = 10_000;
-export const DOUBT_MS = 31_000;
 
 const SETTINGS: SenderRuntime['settings'] = {
   intervalMs: INTERVAL_MS,
@@ -105,7 +104,12 @@ export async function makeSendRig(
   /** What happens before a call of the ledger takes effect, and after it, before the reply is there; may throw. */
   const [before, after]: [Hooks, Hooks] = [{}, {}];
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
-  const heldLease = given.heldLease ?? (await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS));
+  /** Until when nobody else may be the sender. */
+  const held = { until: Infinity };
+  const heldLease = given.heldLease ?? {
+    ...(await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS)),
+    heldUntil: () => held.until,
+  };
   const { lease, view } = heldLease;
   if (journal.ledger === undefined) {
     await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
@@ -123,7 +127,7 @@ export async function makeSendRig(
   const makeRecorders = (held: HeldLease) => {
     const strict = { ...runtime, settings: { ...runtime.settings, maxRejectionsInARow: 2 } };
     const check = new LedgerCheck(strict, held);
-    const outcomes = new OutcomeRecorder(strict, DOUBT_MS, undefined);
+    const outcomes = new OutcomeRecorder(strict, undefined);
     const attempts = new AttemptRecorder(strict, check, outcomes, stopGrace, onUnrecordable);
     return { ownAttempts: check.ownAttempts, attempts, recovery: new SendRecovery(strict, check, attempts) };
   };
@@ -139,7 +143,7 @@ export async function makeSendRig(
   };
   const readPayout = async (payoutId = 'p') => ledger.readPayout(payoutId);
   return {
-    ...{ runtime, clock, ledger, journal, gateway, heldLease, lost, ending, unrecordable, sender },
+    ...{ runtime, clock, ledger, journal, gateway, heldLease, held, lost, ending, unrecordable, sender },
     ...{ seen: { sent, gaps, waits }, said, before, after, begin, ...makeRecorders(heldLease) },
     send: async (payoutId = 'p', stop = NEVER) => clock.until(sender.send(payoutId, stop)),
     /** `p` is being sent, and the journal knows what came of it. */
@@ -205,7 +209,16 @@ export const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mis
 
 export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-  return { ...attempt, epoch: 1, sends: 1, after: { sends: 0, token: '' }, at: 0, request, ...given };
+  return {
+    ...attempt,
+    epoch: 1,
+    sends: 1,
+    after: { sends: 0, token: '' },
+    inFlightMs: GUARD_MS + IN_FLIGHT_MAX_MS,
+    at: 0,
+    request,
+    ...given,
+  };
 }
 
 export function hooked(ledger: RigLedger, before: Hooks, after: Hooks): SenderLedger {

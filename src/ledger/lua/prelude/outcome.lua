@@ -4,9 +4,16 @@ local function now_ms()
 end
 
 -- How long, in ms, the request of an `unknown` payout may still be on its way.
-local function doubt_left(record)
-  local doubtUntil = redis.call('HGET', record, 'doubtUntil')
-  return doubtUntil and math.max(0, tonumber(doubtUntil) - now_ms()) or 0
+local function in_flight_left(record)
+  local untilMs = redis.call('HGET', record, 'inFlightUntil')
+  return untilMs and math.max(0, tonumber(untilMs) - now_ms()) or 0
+end
+
+-- Until when the request of a send may arrive, as its sender said when it began.
+-- `inFlightMs`: from now on, if the ledger does not have that.
+local function in_flight_until(token, inFlightMs)
+  local last, untilMs = unpack(redis.call('HMGET', SENDER, 'last', 'inFlightUntil'))
+  return last == token and untilMs or now_ms() + inFlightMs
 end
 
 -- The record's mark of the last recorded outcome. A repetition, in case the ledger lost it, must not undo later

@@ -57,7 +57,7 @@ const ATTACKS: Readonly<Record<string, Strike>> = {
     if (payouts.length === 0) return false;
     const payoutId = sending ?? random.pick(payouts).payoutId;
     alterPayout(all, payoutId, { state: random.pick(['unknown', 'rejected', 'held'] as const) });
-    setFields(all, all.connection.keys.payout(payoutId), { doubtUntil: 0 });
+    setFields(all, all.connection.keys.payout(payoutId), { inFlightUntil: 0 });
     return true;
   },
   'ends objections': (all) => all.redis.remove(all.connection.keys.objections),
