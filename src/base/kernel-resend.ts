@@ -57,11 +57,26 @@ function timeOf(retries: number): number {
   return (2 ** (doublings + 1) - 1) * FIRST_WAIT_MS + (retries - doublings) * LONGEST_WAIT_MS;
 }
 
+interface OpenedConnection {
+  readonly remoteAddress: string | undefined;
+  /** How long name resolution and all handshakes took, in ms. */
+  readonly connectedInMs: number;
+}
+
+/** From a write to this connection on, in ms. A host delivers to itself at once, and has nothing to send again. */
+export function connectionResendsForMs(
+  { remoteAddress = '', connectedInMs }: OpenedConnection,
+  retries: KernelRetries,
+): number {
+  const isLoopback = /^(::ffff:)?127\./.test(remoteAddress) || remoteAddress === '::1';
+  return isLoopback ? 0 : firstResendMs(connectedInMs) + resendsForMs(retries);
+}
+
 /**
  * The first try comes two round trips and one time-out after the write, and the time-out is at most five round trips.
  * A connection takes at least one round trip.
  */
-export function firstResendMs(connectedInMs: number): number {
+function firstResendMs(connectedInMs: number): number {
   return 2 * FIRST_WAIT_MS + 7 * connectedInMs;
 }
 

@@ -32,7 +32,7 @@ export interface GatewayAccess {
 
 /**
  * Posts a form over a prepared connection, once; never rejects. After a response the connection is still open: the
- * caller resets it unless the response is clear.
+ * caller closes it, which resets it unless the response is clear.
  *
  * The socket's state decides between `not_sent` and `lost`, not the error.
  */

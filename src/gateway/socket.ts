@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { firstResendMs, readKernelRetries, resendsForMs } from '../base/kernel-resend.js';
+import { connectionResendsForMs, readKernelRetries } from '../base/kernel-resend.js';
 import { lookUpGateway, names } from '../base/look-up.js';
 import { describeFailure, GatewayUnavailableError, type WithdrawConnection } from './gateway.js';
 
@@ -46,7 +46,10 @@ export async function openSocket(
     await once(transport, 'connect', { signal: attempt.signal });
     const toOpenSocket = (stream: Socket): OpenSocket => ({
       ...{ stream, transport },
-      resendsForMs: findResendsForMs(transport, performance.now() - startedAt),
+      resendsForMs: connectionResendsForMs(
+        { remoteAddress: transport.remoteAddress, connectedInMs: performance.now() - startedAt },
+        readKernelRetries(),
+      ),
     });
     if (!secure) return toOpenSocket(transport);
     const tls = connectTls({
@@ -71,16 +74,6 @@ export async function openSocket(
   }
 }
 
-/** The kernel of this host delivers to itself at once, and has nothing to send again. */
-function findResendsForMs({ remoteAddress = '' }: Socket, connectedInMs: number): number {
-  if (isLoopback(remoteAddress)) return 0;
-  return firstResendMs(connectedInMs) + resendsForMs(readKernelRetries());
-}
-
-function isLoopback(address: string): boolean {
-  return /^(::ffff:)?127\./.test(address) || address === '::1';
-}
-
 /** An error event without a listener would end the process. The error destroys the socket anyway. */
 function neverThrow<AnySocket extends Socket>(socket: AnySocket): AnySocket {
   return socket.on('error', () => undefined);
@@ -99,6 +92,7 @@ export class GuardedSocket extends Duplex {
   readonly #socket: OpenSocket;
   #guard: () => boolean = () => false;
   #written = false;
+  #isAnswered = false;
   #ended = false;
 
   constructor(socket: OpenSocket) {
@@ -191,14 +185,19 @@ export class GuardedSocket extends Duplex {
     callback();
   }
 
+  /** Call it once the gateway's own response shows that it has the request: there is nothing left to reset. */
+  markAnswered(): void {
+    this.#isAnswered = true;
+  }
+
   /**
-   * After an error, a TCP reset drops what the kernel would send again. To close would leave that to the kernel, even
-   * for a request that was never received, as after an HTTP 408.
+   * A TCP reset drops what the kernel would send again. To close would leave that to the kernel, even for a request that
+   * was never received, as after an HTTP 408 or a response that ends too early.
    */
   override _destroy(error: Error | null, callback: Callback): void {
     const { stream, transport } = this.#socket;
     // Only the TCP socket below a TLS socket can be reset.
-    if (error !== null && this.#written) transport.resetAndDestroy();
+    if (this.#written && !this.#isAnswered) transport.resetAndDestroy();
     stream.destroy();
     transport.destroy();
     callback(error);

@@ -27,7 +27,6 @@ export function createWithdrawConnection(openSocket: OpenSocket, access: Gateway
       } catch (error) {
         // A bug: even then the socket knows whether anything was sent.
         const reason = `unexpected: ${describeFailure(error)}`;
-        socket.destroy(new Error(reason));
         return socket.written ? { kind: 'unknown', reason, durationMs: 0 } : { kind: 'not_sent', reason };
       } finally {
         socket.destroy();
@@ -61,8 +60,8 @@ async function withdrawOnce(
   const url = `${access.baseUrl}/${path}`;
   const exchange = await exchangeOnce(socket, { url, body }, mayWrite, access);
   const finding = classify(exchange, checked.data, redact);
-  // Something before the gateway may have responded, and the kernel may still have the request.
-  if (finding.outcome.kind === 'unknown') socket.destroy(new Error(finding.outcome.reason));
+  // Otherwise something before the gateway may have responded, and the kernel may still have the request.
+  if (finding.outcome.kind === 'accepted' || finding.outcome.kind === 'rejected') socket.markAnswered();
   // Log only once the outcome is certain: a logger that throws must not change it.
   logCall(access.logger.child({ requestId: randomUUID(), endpoint: path }), exchange, finding);
   return finding.outcome;

@@ -190,6 +190,41 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     expect(server.receivedBytes).toBe(0);
   });
 
+  it.each<[string, Buffer, 'write' | 'end', boolean]>([
+    ['a response of something before the gateway', httpResponse(502, '<html>'), 'write', true],
+    ['such a response, and the end of the connection', httpResponse(408, ''), 'end', true],
+    ['a response that ends too early', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), 'end', true],
+    ['an acceptance', httpResponse(200, ACCEPTED), 'write', false],
+  ])('after %s nothing of the request is left to the kernel, where it is unknown', async (_, bytes, how, isReset) => {
+    let ending: unknown;
+    const { outcome } = await attempt({
+      onConnect: (raw) => {
+        raw.allowHalfOpen = how === 'end';
+        raw.on('error', (error: NodeJS.ErrnoException) => (ending = error.code));
+      },
+      onRequest: ({ stream }) => void stream[how](bytes),
+    });
+    expect(outcome.kind).toBe(isReset ? 'unknown' : 'accepted');
+    if (scheme === 'http') expect(ending).toBe(isReset ? 'ECONNRESET' : undefined);
+  });
+
+  it('reset ends a withdrawal under way as unknown, for the reason given, and resets the connection', async () => {
+    let ending: unknown;
+    const { outcome } = await attempt(
+      { onConnect: (raw) => void raw.on('error', (error: NodeJS.ErrnoException) => (ending = error.code)) },
+      {},
+      async (connection) => {
+        const sent = sendAtOnce(connection);
+        setTimeout(() => {
+          connection.reset('others may send');
+        }, 50);
+        return sent;
+      },
+    );
+    expect(outcome).toMatchObject({ kind: 'unknown', reason: 'others may send' });
+    if (scheme === 'http') expect(ending).toBe('ECONNRESET');
+  });
+
   it('close does not cut off a withdrawal that is under way', async () => {
     const { outcome } = await attempt(respondingAfter(50), {}, async (connection) => {
       const sent = sendAtOnce(connection);

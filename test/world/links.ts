@@ -162,9 +162,12 @@ export function linkGateway({
       if (stayMs === 0) leave();
       else {
         situations?.meet('a request stays in the kernel of its host');
-        const leaving = world.after(stayMs, leave);
+        let isDropped = false;
+        world.after(stayMs, () => {
+          if (!isDropped) leave();
+        });
         connection.drop = () => {
-          if (options.closesOnly !== true) leaving.isGone = true;
+          isDropped = options.closesOnly !== true;
         };
       }
     }

@@ -2,6 +2,9 @@ import { TLSSocket } from 'node:tls';
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.js';
 import { PayoutError } from '../../base/errors.js';
+import { formatDuration } from '../../base/format.js';
+import { type KernelRetries, readKernelRetries, resendsForMs } from '../../base/kernel-resend.js';
+import { DEFAULT_ACCOUNT_SETTINGS, GUARD_MS } from '../../base/settings.js';
 import { createGatewayClient, type GatewayClient } from '../../gateway/gateway-client.js';
 import { openSocket } from '../../gateway/socket.js';
 import { silentLogger } from '../../base/logger.js';
@@ -141,11 +144,31 @@ function describe(error: unknown): string {
   return (cause as Error | undefined)?.message ?? message;
 }
 
+/** Longer than an operator who was woken would wait. */
+const TAKE_OVER_SLOW_MS = 5 * 60 * 1_000;
+
+/**
+ * How long nothing is sent after a worker of this host ended in the middle of a request.
+ * @param retries - of this host's kernel
+ */
+export function checkKernel(retries: KernelRetries, inFlightMaxMs: number): Finding {
+  const waitMs = GUARD_MS + resendsForMs(retries) + inFlightMaxMs;
+  const settings = `net.ipv4.tcp_retries2 = ${retries.retries}, net.ipv4.tcp_orphan_retries = ${retries.orphanRetries}`;
+  const detail = `a worker that ends in the middle of a request may still have sent it ${formatDuration(waitMs)} later (${settings}): for so long the next one sends nothing`;
+  if (waitMs <= TAKE_OVER_SLOW_MS) return ok(detail);
+  return warning(detail, 'Lower both settings to 6 for the worker: see "Take-over times" in docs/deploy.md.');
+}
+
 /** Asks nothing more of an unreachable gateway. */
 export async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
   const { baseUrl, platformId, secretKey, timeoutMs = GATEWAY_TIMEOUT_MS } = account;
   const connection = await checkGatewayConnection(baseUrl, clock);
   yield { name: 'gateway connection', ...connection };
+  // A gateway on this host gets each request at once.
+  if (baseUrl.startsWith('https:')) {
+    const { inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs } = account;
+    yield { name: 'kernel', ...checkKernel(readKernelRetries(), inFlightMaxMs) };
+  }
   if (connection.status === 'problem') return;
   const gateway = createGatewayClient({
     ...{ baseUrl, platformId, secretKey, clock },

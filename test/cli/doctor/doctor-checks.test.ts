@@ -8,7 +8,12 @@ import { Queue } from 'bullmq';
 import { type Clock, systemClock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
-import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../../../src/cli/doctor/check-services.js';
+import {
+  checkGatewayConnection,
+  checkGatewayCurrencies,
+  checkKernel,
+  checkWorker,
+} from '../../../src/cli/doctor/check-services.js';
 import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { StoppedError } from '../../../src/base/errors.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
@@ -101,6 +106,14 @@ it('requires a trusted certificate of the gateway that stays valid', async () =>
   } finally {
     await sandbox.close();
   }
+});
+
+it('says how long nothing is sent after a crash, and warns of a kernel that makes that long', () => {
+  expect(checkKernel({ retries: 6, orphanRetries: 6 }, 30_000)).toEqual(finding('ok', /56 s later/));
+  const slow = checkKernel({ retries: 15, orphanRetries: 8 }, 30_000);
+  expect(slow).toEqual(
+    finding('warning', /15 min later \(net\.ipv4\.tcp_retries2 = 15, net\.ipv4\.tcp_orphan_retries = 8\)/),
+  );
 });
 
 it('only warns if the gateway does not list its currencies', async () => {

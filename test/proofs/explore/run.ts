@@ -67,7 +67,7 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
     'no allowance for clocks that run faster',
     'test/worker/sender/sender-begin.test.ts',
     'worker/sender/pacer.ts',
-    ['onAnyClock(inFlightMaxMs)', 'inFlightMaxMs'],
+    ['onAnyClock(this.#pace.inFlightMaxMs)', 'this.#pace.inFlightMaxMs'],
   ],
   ['awaitingAnswer flag ignored on take-over', ...PLACE.lease, ['awaitingAnswer ?', 'false ?']],
   [
@@ -117,10 +117,17 @@ const ELSEWHERE: Readonly<Record<string, Readonly<{ scenario: string; bounds: Bo
   'no heartbeat during quarantine': { scenario: 'short-lease', bounds: { ...ONE, kinds: ['hold', 'stop'] } },
 };
 
-const NOT_FOUND = 'journal read only at the start';
+const NOT_FOUND: ReadonlySet<string> = new Set([
+  'journal read only at the start',
+  // Of kernels and gateways that stand still: `npm run simulate -- --planted` finds them.
+  'the network alone is waited for, not the kernel of a host that is cut off',
+  'the wait for a request counts from its end, as if its process had to reset it',
+  'a socket that is closed and not reset',
+  'no interval after a probe',
+]);
 
 const BY_SCENARIO = Object.entries(mistakes)
-  .filter(([name]) => name !== NOT_FOUND && BY_TESTS.every((planted) => planted.name !== name))
+  .filter(([name]) => !NOT_FOUND.has(name) && BY_TESTS.every((planted) => planted.name !== name))
   .map(([name, pieces]) => ({ name, pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
 
 const BEGUN = 'if (refusal !== undefined) return refusal;\n';

@@ -1,3 +1,4 @@
+import { UNKNOWN_IN_FLIGHT_MS } from '../../../src/base/settings.js';
 import { Random } from '../../doubles/random.js';
 import { type GatewayBook, openGateway } from '../../world/links.js';
 import { type Pieces, soundPieces, walletOf } from '../../world/worker.js';
@@ -117,7 +118,9 @@ export class Simulation {
       await this.#endFaults();
       const waits = settings.leaseMs + settings.quarantineMs + 2 * inFlightOf(settings);
       const signedMs = this.control === undefined ? 0 : 900_000;
-      const end = faultsForMs + 120_000 + 20 * waits + signedMs + (this.policy?.drainsWithinMs ?? 0);
+      // Where a sender's word is lost, people wait for as long as any request could arrive.
+      const end =
+        faultsForMs + 120_000 + 20 * waits + 2 * UNKNOWN_IN_FLIGHT_MS + signedMs + (this.policy?.drainsWithinMs ?? 0);
       do {
         const isDrained = () => this.#users.isDrained;
         if (!(await world.runUntil(this.isAttacked ? ATTACKED_FOR_MS + faultsForMs : end, isDrained)))

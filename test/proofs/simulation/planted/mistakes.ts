@@ -1,4 +1,4 @@
-import type { Clock } from '../../../../src/base/clock.js';
+import { type Clock, onAnyClock } from '../../../../src/base/clock.js';
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
@@ -23,11 +23,29 @@ export const mistakes: Mistakes = {
       pacer.afterResponse();
     },
   })),
-  'no allowance for clocks that run faster': withPacer(({ pacer, clock, pace: { inFlightMaxMs, intervalMs } }) => ({
-    afterNoResponse: () => {
-      pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
-    },
+  'the network alone is waited for, not the kernel of a host that is cut off': withCalls((ledger, { settings }) => ({
+    beginSend: async (begin) => ledger.beginSend({ ...begin, inFlightMs: settings.guardMs + settings.inFlightMaxMs }),
   })),
+  'the wait for a request counts from its end, as if its process had to reset it': withCalls(
+    (ledger, { settings }) => ({
+      beginSend: async (begin) =>
+        ledger.beginSend({ ...begin, inFlightMs: settings.withdrawTimeoutMs + settings.inFlightMaxMs }),
+    }),
+  ),
+  'a socket that is closed and not reset': { closesOnly: true },
+  'no interval after a probe': withPacer(({ pacer, clock, pace }) => {
+    let isProbed = false;
+    return {
+      afterNoResponse: () => {
+        isProbed = true;
+        pacer.holdUntil(clock.now() + onAnyClock(pace.inFlightMaxMs));
+      },
+      afterResponse: () => {
+        if (!isProbed) pacer.holdUntil(clock.now() + pace.intervalMs);
+        isProbed = false;
+      },
+    };
+  }),
   'awaitingAnswer flag ignored on take-over': withCalls((ledger) => ({
     readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
   })),
