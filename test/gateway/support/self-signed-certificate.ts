@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { isIPv4 } from 'node:net';
 
 export interface Certificate {
   /** PEM; it is its own authority, so a client that trusts it gives it as `ca`. */
@@ -8,15 +9,16 @@ export interface Certificate {
 
 /**
  * Makes a certificate with Node alone: machines that run the tests may have no openssl.
- * @param hostName - the name it is for, and with it the address 127.0.0.1 where that name is localhost
+ * @param hostName - the name or IPv4 address it is for; localhost is also 127.0.0.1
  * @see RFC 5280, section 4.1
  */
 export function makeSelfSignedCertificate(hostName = 'localhost'): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
   const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('payout-queue test')))));
-  const address = hostName === 'localhost' ? [der(0x87, Buffer.from([127, 0, 0, 1]))] : [];
-  const names = sequence(...address, der(0x82, Buffer.from(hostName)));
+  const address = hostName === 'localhost' ? '127.0.0.1' : hostName;
+  const addresses = isIPv4(address) ? [der(0x87, Buffer.from(address.split('.').map(Number)))] : [];
+  const names = sequence(...addresses, der(0x82, Buffer.from(hostName)));
   const extensions = sequence(
     sequence(oid('551d11'), der(0x04, names)),
     sequence(oid('551d13'), der(0x04, sequence(der(0x01, Buffer.from([0xff]))))),

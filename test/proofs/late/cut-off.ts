@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../../support/until.js';
+import { findBroken, smallestGapMs, type LateAccount } from './account.js';
+import { seconds, type Cell } from './cell.js';
+import { now, type LateGateway } from './gateway.js';
+import type { Cut, Host, KernelSettings } from './network.js';
+import { inScene, keepStating } from './scene.js';
+import type { Stage } from './stage.js';
+import type { LateWorker } from './worker.js';
+
+/**
+ * Two hosts. The one that sends loses its network at an exact step of a send, and has it again later. All settings are
+ * the defaults.
+ */
+export interface CutOff {
+  /** `response` is between the gateway's reading of the request and its response. */
+  readonly step: 'begin' | 'entry' | 'first-byte' | 'response';
+  /** What becomes of the sender once its request is in its kernel. A stopped one goes on after the network is back. */
+  readonly fate: 'alive' | 'killed' | 'stopped';
+  readonly cut: Cut;
+  readonly cutSeconds: number;
+  /** Of the host that is cut off. @defaultValue the machine's */
+  readonly kernel?: KernelSettings;
+}
+
+const STEPS = ['begin', 'entry', 'first-byte', 'response'] as const;
+const FATES = ['alive', 'killed', 'stopped'] as const;
+const CUT_SECONDS = [5, 20, 43, 46, 58, 75, 120];
+
+export const CUT_OFFS: readonly CutOff[] = STEPS.flatMap((step) =>
+  FATES.flatMap((fate) => CUT_SECONDS.map((cutSeconds) => ({ step, fate, cut: 'cable' as const, cutSeconds }))),
+);
+
+/** Enough for the other host to send in each second. */
+const WAITING = 200;
+/** The payout of the cut goes before them, also when it is queued again. */
+const LATER = 5;
+
+const COMES_TO_STEP_WITHIN_MS = 30_000;
+const WRITES_WITHIN_MS = 300;
+const LOOK_EVERY_MS = 500;
+
+/** A cell has shown its case after so many sends that no kernel can disturb any more. */
+const SENDS_AFTER = 3;
+const SENDS_AGAIN_WITHIN_MS = 240_000;
+
+export function cutOffCell(stage: Stage, gateway: LateGateway, cutOff: CutOff): Cell {
+  const { step, fate, cut, cutSeconds } = cutOff;
+  const name = `${cut} cut at ${step} for ${cutSeconds} s, sender ${fate}`;
+  const run = async () =>
+    inScene(stage, gateway, async ({ account, openHost, startWorker }) => {
+      const host = await openHost('cut-off', cutOff.kernel);
+      const other = await openHost('other');
+      const command = host.cutCommand(cut);
+      const sender = await startWorker(host, step === 'response' ? {} : { atStep: { step, command } });
+      await account.enqueue(2);
+      await until('it sends', () => account.arrivals().length === 2);
+      await startWorker(other);
+      const readCutAt = () => (step === 'response' ? gateway.steppedAt(account.platformId) : sender.steppedAt());
+      if (step === 'response') gateway.beforeNextResponse(account.platformId, command);
+      else sender.arm();
+      const [payoutId = ''] = await account.enqueue(1);
+      await account.enqueue(WAITING, LATER);
+      await until('the sender comes to the step', () => readCutAt() !== undefined, COMES_TO_STEP_WITHIN_MS);
+      return watch({ account, host, sender, cutOff, payoutId, cutAt: readCutAt() ?? 0 });
+    });
+  return { name, run };
+}
+
+interface CutScene {
+  readonly account: LateAccount;
+  /** The one that is cut off, with its worker. */
+  readonly host: Host;
+  readonly sender: LateWorker;
+  readonly cutOff: CutOff;
+  /** Of the request that is under way. */
+  readonly payoutId: string;
+  readonly cutAt: number;
+}
+
+async function watch(scene: CutScene) {
+  const { account, host, sender, cutOff, cutAt } = scene;
+  const { fate, step, cutSeconds } = cutOff;
+  const broken: string[] = [];
+  await delay(WRITES_WITHIN_MS);
+  const heldBytes = await host.unsentTo(account.gateway.port);
+  if (step !== 'response' && heldBytes === 0) broken.push('NOT SHOWN: the request is not in the kernel of its host');
+  if (fate !== 'alive') sender.kill(fate === 'killed' ? 'SIGKILL' : 'SIGSTOP');
+  const operator = keepStating(account, cutAt);
+  let drainedAt: number | undefined;
+  try {
+    await delay(Math.max(0, cutAt + cutSeconds * 1_000 - now()));
+    await host.reconnect();
+    if (fate === 'stopped') {
+      await delay(LOOK_EVERY_MS);
+      sender.kill('SIGCONT');
+    }
+    const deadline = now() + SENDS_AGAIN_WITHIN_MS;
+    let sendsAfter = 0;
+    while (now() < deadline && sendsAfter < SENDS_AFTER) {
+      await delay(LOOK_EVERY_MS);
+      if (drainedAt === undefined && (await host.unsentTo(account.gateway.port)) > 0) continue;
+      const since = (drainedAt ??= now());
+      sendsAfter = account.arrivals().filter(({ readAt }) => readAt > since).length;
+    }
+    if (sendsAfter < SENDS_AFTER) broken.push(`NOT SHOWN: ${sendsAfter} sends since its kernel holds nothing`);
+  } finally {
+    await operator.end();
+  }
+  return {
+    broken: [...broken, ...findBroken(account.arrivals())],
+    figures: [
+      `its kernel held ${heldBytes} bytes until ${seconds(drainedAt && drainedAt - cutAt)}`,
+      ...describeArrivals(scene),
+      `stated ${operator.stated.join(', ') || 'nothing'}`,
+    ].join('; '),
+  };
+}
+
+function describeArrivals({ account, host, payoutId, cutAt }: CutScene) {
+  const arrivals = account.arrivals();
+  const isOfSender = ({ from }: { from: string }) => from.endsWith(host.address);
+  const other = arrivals.find((arrival) => !isOfSender(arrival));
+  const paid = account
+    .arrivalsOf(payoutId)
+    .map((arrival) => `at ${seconds(arrival.readAt - cutAt)} by ${isOfSender(arrival) ? 'the sender' : 'the other'}`);
+  return [
+    `paid ${paid.join(' and ') || 'never'}`,
+    `the other sends from ${seconds(other && other.readAt - cutAt)}`,
+    `smallest gap ${smallestGapMs(arrivals).toFixed(0)} ms of ${arrivals.length}`,
+  ];
+}

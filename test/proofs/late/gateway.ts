@@ -1,0 +1,118 @@
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { until } from '../../support/until.js';
+import { endChild } from './children.js';
+import { CENTRE } from './network.js';
+import type { Stage } from './stage.js';
+
+/** A line of the gateway's book: see `gateway-process.mjs`. */
+export interface Arrival {
+  readonly platformId: number;
+  readonly addressTo: string;
+  readonly txhash: string;
+  /** The host's address. */
+  readonly from: string;
+  /** When its head was read and when it was read whole, ms of the machine's monotonic clock. */
+  readonly firstByteAt: number;
+  readonly readAt: number;
+}
+
+export interface GatewayOptions {
+  /** @defaultValue true */
+  readonly tls?: boolean;
+  /** Behind one port. @defaultValue 1 */
+  readonly processes?: number;
+}
+
+/** Ms on the clock of {@link Arrival}. */
+export const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+const PROGRAM = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
+const FIRST_PORT = 8_001;
+let started = 0;
+
+export type LateGateway = Awaited<ReturnType<typeof startGateway>>;
+
+export async function startGateway(stage: Stage, { tls = true, processes = 1 }: GatewayOptions = {}) {
+  const index = (started += 1);
+  const port = FIRST_PORT + index;
+  const [book, records] = [join(stage.dir, `book-${index}`), join(stage.dir, `records-${index}`)];
+  writeFileSync(book, '');
+  const settings = { port, book, records, processes, ...(tls && { tls: stage.certificate }) };
+  const child = stage.network.start([process.execPath, PROGRAM, JSON.stringify(settings)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own, so that all its processes stop at once.
+    detached: true,
+  });
+  await untilReady(child, processes);
+  const group = -(child.pid ?? 0);
+  return {
+    port,
+    url: `${tls ? 'https' : 'http'}://${CENTRE}:${port}`,
+    /** The command that stops all its processes. */
+    freezeCommand: ['kill', '-STOP', '--', String(group)],
+    /** The command that stops those of its processes that have connections of a host. */
+    freezeServing: (address: string) => {
+      const listed = `ss -tnpH state established sport = :${port} dst ${address}`;
+      return stage.network.inCentre(
+        'sh',
+        '-c',
+        `kill -STOP $(${listed} | grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u)`,
+      );
+    },
+    goOn() {
+      process.kill(group, 'SIGCONT');
+    },
+    /** In the order in which they were read. */
+    arrivals: (platformId: number) =>
+      readIfThere(book)
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Arrival)
+        .filter((arrival) => arrival.platformId === platformId)
+        .toSorted((one, other) => one.readAt - other.readAt),
+    /** Runs a command after it has read the next withdrawal, and before the response. */
+    beforeNextResponse(platformId: number, command: readonly string[]) {
+      writeFileSync(`${book}.command-${platformId}`, JSON.stringify(command));
+    },
+    /** When that command began, ms. */
+    steppedAt(platformId: number) {
+      const text = readIfThere(`${book}.stepped-${platformId}`);
+      return text === '' ? undefined : Number(text);
+    },
+    /** What its owner says when asked: a gateway that stands still says it later. */
+    askForPayments: async (platformId: number) => (await ask(records, `/${platformId}`)) as readonly Arrival[],
+    async close() {
+      try {
+        process.kill(group, 'SIGKILL');
+      } catch {
+        // It is gone.
+      }
+      await endChild(child);
+    },
+  };
+}
+
+async function untilReady(child: ChildProcess, processes: number) {
+  let printed = '';
+  child.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  await until('the gateway serves', () => printed.split('\n').length > processes);
+}
+
+const readIfThere = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+
+async function ask(socketPath: string, path: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const asked = get({ socketPath, path, agent: false }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      response.on('end', () => {
+        resolve(JSON.parse(text));
+      });
+    });
+    asked.on('error', reject);
+  });
+}

@@ -1,0 +1,74 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openAccount, type LateAccount } from './account.js';
+import { seconds } from './cell.js';
+import { now, type LateGateway } from './gateway.js';
+import type { Host, KernelSettings } from './network.js';
+import type { Stage } from './stage.js';
+import { startWorker, type LateWorkerOptions } from './worker.js';
+
+export type Scene = ReturnType<typeof openScene>['scene'];
+
+/** Opens an account with hosts and workers of its own for one cell, and ends them all after the work. */
+export async function inScene<Result>(
+  stage: Stage,
+  gateway: LateGateway,
+  work: (scene: Scene) => Promise<Result>,
+): Promise<Result> {
+  const { scene, close } = openScene(stage, gateway);
+  try {
+    await scene.account.declareNew();
+    return await work(scene);
+  } finally {
+    await close();
+  }
+}
+
+function openScene(stage: Stage, gateway: LateGateway) {
+  const account = openAccount(stage, gateway);
+  const { platformId } = account;
+  const opened: (() => Promise<unknown>)[] = [async () => account.close()];
+  const scene = {
+    ...{ account, gateway },
+    openHost: async (name: string, kernel?: KernelSettings): Promise<Host> => {
+      const host = await stage.network.openHost(`${name}-${platformId}`, kernel);
+      opened.push(async () => host.close());
+      return host;
+    },
+    /** A worker with a journal on its own host. */
+    startWorker: async (host: Host, options: Pick<LateWorkerOptions, 'atStep' | 'settings'> = {}) => {
+      const journalDir = await mkdtemp(join(stage.dir, 'journal-'));
+      const worker = startWorker(stage, host, { platformId, gateway, journalDir, ...options });
+      opened.push(async () => worker.end());
+      await worker.started();
+      return worker;
+    },
+  };
+  const close = async () => {
+    for (const each of opened.reverse()) await each();
+  };
+  return { scene, close };
+}
+
+const ASK_EVERY_MS = 500;
+
+/** An operator who keeps asking the gateway, and states what it says. @param since - ms, for what is told of it */
+export function keepStating(account: LateAccount, since: number) {
+  const over = new AbortController();
+  const stated: string[] = [];
+  const asking = (async () => {
+    while (!over.signal.aborted) {
+      const kinds = await account.stateWhatGatewaySays();
+      stated.push(...kinds.map((kind) => `${kind} at ${seconds(now() - since)}`));
+      await delay(ASK_EVERY_MS);
+    }
+  })();
+  return {
+    stated,
+    async end() {
+      over.abort();
+      await asking;
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
+import { until } from '../../support/until.js';
+import { endChild } from './children.js';
+import { CENTRE, openNetwork } from './network.js';
+
+const REDIS_PORT = 6_379;
+
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/** What many cells share: the network, and in its centre a Redis. This process reaches that by a socket in the file system. */
+export async function openStage() {
+  const network = await openNetwork();
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-late-'));
+  const certificate = makeSelfSignedCertificate(CENTRE);
+  const caFile = join(dir, 'ca.pem');
+  await writeFile(caFile, certificate.cert);
+  const socket = join(dir, 'redis.sock');
+  const listening = [
+    '--port',
+    String(REDIS_PORT),
+    '--bind',
+    '0.0.0.0',
+    '--protected-mode',
+    'no',
+    '--unixsocket',
+    socket,
+  ];
+  const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--maxmemory-policy', 'noeviction'];
+  const server = network.start(['redis-server', '--dir', dir, ...listening, ...safe], { stdio: 'ignore' });
+  const redis = new Redis({ path: socket, commandTimeout: 20_000, retryStrategy: () => 100 });
+  redis.on('error', () => undefined);
+  await until('Redis answers', async () => (await redis.ping().catch(() => '')) === 'PONG');
+  return {
+    ...{ network, dir, certificate, caFile, redis },
+    redisUrl: `redis://${CENTRE}:${REDIS_PORT}`,
+    async close() {
+      redis.disconnect();
+      await endChild(server);
+      await network.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
