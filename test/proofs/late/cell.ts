@@ -1,3 +1,5 @@
+import type { Rig } from './rig.js';
+
 /** What one cell of a matrix came to. */
 export interface CellResult {
   readonly name: string;
@@ -8,14 +10,14 @@ export interface CellResult {
 
 export interface Cell {
   readonly name: string;
-  readonly run: () => Promise<Omit<CellResult, 'name'>>;
+  readonly run: (rig: Rig) => Promise<Omit<CellResult, 'name'>>;
 }
 
 /** Processes start within it: a busy machine would otherwise start all at once. */
 const STAGGER_MS = 700;
 
 /** Cells mostly wait, so many run at a time. @returns their results by name, each as soon as it is there */
-export function runCells(cells: readonly Cell[], jobs: number): ReadonlyMap<string, Promise<CellResult>> {
+export function runCells(rig: Rig, cells: readonly Cell[], jobs: number): ReadonlyMap<string, Promise<CellResult>> {
   const free: (() => void)[] = [];
   let running = 0;
   let startsAt = 0;
@@ -34,7 +36,7 @@ export function runCells(cells: readonly Cell[], jobs: number): ReadonlyMap<stri
   const runOne = async ({ name, run }: Cell): Promise<CellResult> => {
     await take();
     try {
-      return { name, ...(await run()) };
+      return { name, ...(await run(rig)) };
     } catch (error) {
       return { name, broken: [`NOT SHOWN: ${(error as Error).message}`], figures: '' };
     } finally {

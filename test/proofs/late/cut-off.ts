@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until.js';
 import { findBroken, smallestGapMs, type LateAccount } from './account.js';
 import { seconds, type Cell } from './cell.js';
-import { now, type LateGateway } from './gateway.js';
+import { now } from './gateway.js';
 import type { Cut, Host, KernelSettings } from './network.js';
 import { inScene, keepStating } from './scene.js';
-import type { Stage } from './stage.js';
+import type { Rig } from './rig.js';
 import type { LateWorker } from './worker.js';
 
 /**
@@ -44,10 +44,10 @@ const LOOK_EVERY_MS = 500;
 const SENDS_AFTER = 3;
 const SENDS_AGAIN_WITHIN_MS = 240_000;
 
-export function cutOffCell(stage: Stage, gateway: LateGateway, cutOff: CutOff): Cell {
+export function cutOffCell(cutOff: CutOff): Cell {
   const { step, fate, cut, cutSeconds } = cutOff;
   const name = `${cut} cut at ${step} for ${cutSeconds} s, sender ${fate}`;
-  const run = async () =>
+  const run = async ({ stage, gateway }: Rig) =>
     inScene(stage, gateway, async ({ account, openHost, startWorker }) => {
       const host = await openHost('cut-off', cutOff.kernel);
       const other = await openHost('other');

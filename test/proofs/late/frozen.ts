@@ -4,7 +4,7 @@ import { findBroken, smallestGapMs } from './account.js';
 import { seconds, type Cell } from './cell.js';
 import { now, startGateway } from './gateway.js';
 import { inScene, keepStating } from './scene.js';
-import type { Stage } from './stage.js';
+import type { Rig } from './rig.js';
 
 /**
  * The gateway stands still at an exact step of a send, as a paused machine does, and reads later what its kernel has
@@ -41,13 +41,13 @@ const LOOK_EVERY_MS = 200;
 const SENDS_AFTER = 4;
 const SENDS_AGAIN_WITHIN_MS = 240_000;
 
-export function frozenCell(stage: Stage, frozen: Frozen): Cell {
+export function frozenCell(frozen: Frozen): Cell {
   const { step, frozenSeconds, processes, whole } = frozen;
   const what = `gateway of ${processes}${whole ? '' : ', one'} frozen`;
-  return { name: `${what} at ${step} for ${frozenSeconds} s`, run: async () => runFrozen(stage, frozen) };
+  return { name: `${what} at ${step} for ${frozenSeconds} s`, run: async (rig) => runFrozen(rig, frozen) };
 }
 
-async function runFrozen(stage: Stage, { step, frozenSeconds, processes, whole }: Frozen) {
+async function runFrozen({ stage }: Rig, { step, frozenSeconds, processes, whole }: Frozen) {
   const gateway = await startGateway(stage, { processes });
   try {
     return await inScene(stage, gateway, async ({ account, openHost, startWorker }) => {

@@ -31,7 +31,7 @@ function runBeforeResponse(platformId) {
   execFileSync(program, args);
 }
 
-function withdraw(fields, { remoteAddress: from }, firstByteAt) {
+function withdraw(fields, from, firstByteAt) {
   const { platform_id, address_to: addressTo, amount, payment_id } = fields;
   const txhash = `0x${randomBytes(32).toString('hex')}`;
   const payment = { platformId: Number(platform_id), addressTo, amount, paymentId: Number(payment_id), txhash };
@@ -57,26 +57,23 @@ const ANSWERS = {
 function serve(toAnswer) {
   return (request, response) => {
     let body = '';
-    const firstByteAt = now();
+    // A socket that was reset meanwhile has no address any more.
+    const [from, firstByteAt] = [request.socket.remoteAddress ?? 'a closed connection', now()];
     request.on('error', () => undefined);
     response.on('error', () => undefined);
     request.on('data', (chunk) => (body += chunk));
     request.on('end', () => {
-      const text = JSON.stringify(toAnswer(request, body, firstByteAt));
+      const text = JSON.stringify(toAnswer(request.url, body, from, firstByteAt));
       response.writeHead(200, { 'content-length': Buffer.byteLength(text) });
       response.end(text);
     });
   };
 }
 
-const answerAnyone = ({ url, socket }, body, firstByteAt) =>
-  (ANSWERS[url] ?? (() => ({ result: 0, message: 'no such endpoint' })))(
-    Object.fromEntries(new URLSearchParams(body)),
-    socket,
-    firstByteAt,
-  );
+const answerAnyone = (url, body, from, firstByteAt) =>
+  ANSWERS[url]?.(Object.fromEntries(new URLSearchParams(body)), from, firstByteAt) ?? { result: 0, message: 'no' };
 
-const answerOwner = ({ url }) => {
+const answerOwner = (url) => {
   const platformId = Number(url.slice(1));
   return readBook().filter((payment) => payment.platformId === platformId);
 };

@@ -1,47 +1,59 @@
 import { parseArgs } from 'node:util';
-import { exitOnSignals, print, report, runCommand, secondsSince, TEXT, FLAG, wholeNumber } from '../command-line.js';
-import { runCells, type Cell } from './cell.js';
-import { CUT_OFFS, cutOffCell } from './cut-off.js';
-import { FROZEN, frozenCell, PARTLY_FROZEN } from './frozen.js';
-import { startGateway } from './gateway.js';
-import { openStage } from './stage.js';
+import { exitOnSignals, FLAG, print, report, runCommand, secondsSince, TEXT, wholeNumber } from '../command-line.js';
+import { runCells } from './cell.js';
+import { CELLS } from './cells.js';
+import { openRig } from './rig.js';
+import { formatTakeOvers, measureTakeOver, TAKE_OVERS } from './take-over.js';
 
-const USAGE = `npm run late -- [--only WORD] [--jobs N]
+const USAGE = `npm run late -- [--only WORDS] [--jobs N]
+npm run late -- --take-over
 
-  --only WORD  the cells whose names have it
-  --jobs N     cells at the same time (16)
+  --only WORDS  the cells whose names have these words, such as "for 46 s"
+  --jobs N      cells at the same time (40)
+  --take-over   how long an account waits for another host, as a table
 `;
 
 const { values } = parseArgs({
-  options: { only: { ...TEXT, default: '' }, jobs: { ...TEXT, default: '16' }, help: FLAG },
+  options: {
+    ...{ only: { ...TEXT, default: '' }, jobs: { ...TEXT, default: '40' } },
+    ...{ 'take-over': FLAG, help: FLAG },
+  },
 });
 
 async function main() {
-  const jobs = wholeNumber(values.jobs, USAGE);
-  const startedAt = performance.now();
-  const stage = await openStage();
-  const gateway = await startGateway(stage);
+  const rig = await openRig();
   try {
-    const all: readonly Cell[] = [
-      ...CUT_OFFS.map((cutOff) => cutOffCell(stage, gateway, cutOff)),
-      ...[...FROZEN, ...PARTLY_FROZEN].map((frozen) => frozenCell(stage, frozen)),
-    ];
-    const cells = all.filter(({ name }) => name.includes(values.only));
-    let failed = 0;
-    await Promise.all(
-      [...runCells(cells, jobs).values()].map(async (running) => {
-        const { name, broken, figures } = await running;
-        if (broken.length > 0) failed += 1;
-        print(`${broken.length === 0 ? 'ok    ' : 'FAILED'}  ${name}: ${figures}`);
-        for (const text of broken) print(`        ${text}`);
-      }),
-    );
-    print(`${cells.length} cells in ${secondsSince(startedAt).toFixed(0)} s`);
-    return report(cells.length - failed, failed) && cells.length > 0;
+    return await (values['take-over'] ? measure(rig) : prove(rig));
   } finally {
-    await gateway.close();
-    await stage.close();
+    await rig.close();
   }
+}
+
+type Rig = Awaited<ReturnType<typeof openRig>>;
+
+async function prove(rig: Rig) {
+  const startedAt = performance.now();
+  const cells = CELLS.filter(({ name }) => name.includes(values.only));
+  const running = [...runCells(rig, cells, wholeNumber(values.jobs, USAGE)).values()];
+  let failed = 0;
+  for (const each of running) {
+    void each.then(({ name, broken, figures }) => {
+      if (broken.length > 0) failed += 1;
+      print(`${broken.length === 0 ? 'ok    ' : 'FAILED'}  ${name}: ${figures}`);
+      for (const text of broken) print(`        ${text}`);
+    });
+  }
+  await Promise.all(running);
+  print(`${cells.length} cells in ${secondsSince(startedAt).toFixed(0)} s`);
+  return report(cells.length - failed, failed) && cells.length > 0;
+}
+
+async function measure(rig: Rig) {
+  const measured = await Promise.all(
+    TAKE_OVERS.map(async (takeOver) => ({ takeOver, ms: await measureTakeOver(rig, takeOver) })),
+  );
+  print(formatTakeOvers(measured));
+  return true;
 }
 
 exitOnSignals();

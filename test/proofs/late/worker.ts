@@ -44,6 +44,7 @@ export function startWorker(stage: Stage, host: Host, options: LateWorkerOptions
   let log = '';
   child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
   return {
+    pid: child.pid ?? 0,
     log: () => log,
     kill: (signal: NodeJS.Signals) => void child.kill(signal),
     /** From now on the next send comes to the step. */
