@@ -1,6 +1,6 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
-// with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool. `--packages-only`
-// leaves out all but node_modules.
+// with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool, with
+// `--with-network` what opens network namespaces. `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -47,6 +47,13 @@ if (process.argv.includes('--with-promtool')) {
 // Only the slow proof in which wall clocks jump needs it.
 if (process.argv.includes('--with-faketime')) {
   setUpProgram('faketime', (tool) => (tool === 'apt-get' ? 'faketime' : 'libfaketime'), 'Install libfaketime.');
+}
+
+// Only the proofs of late requests need them; only Linux has network namespaces.
+if (process.argv.includes('--with-network') && process.platform === 'linux') {
+  setUpProgram('ip', (tool) => (tool === 'dnf' ? 'iproute' : 'iproute2'), 'Install iproute2.');
+  setUpProgram('nsenter', () => 'util-linux', 'Install util-linux.');
+  setUpProgram('socat', () => 'socat', 'Install socat.');
 }
 
 /** Development works on Node 20 too (docs/decisions/0008-node-versions.md), and the first command must not fail. */

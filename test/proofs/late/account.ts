@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import type { Arrival, LateGateway } from './gateway.js';
@@ -33,13 +34,21 @@ export function openAccount({ redis }: Stage, gateway: LateGateway) {
     arrivalsOf: (payoutId: string) =>
       gateway.arrivals(platformId).filter(({ addressTo }) => addressTo === addressOf(payoutId)),
     declareNew: async () => operator.declareNew(ACTOR),
-    /** Asks the gateway about each `unknown` payout, and states what it says as soon as that is accepted. */
-    async stateWhatGatewaySays() {
+    /**
+     * Asks the gateway about each `unknown` payout, and states what it says as soon as that is accepted.
+     * @param asksAgainAfterMs - "not sent" is stated only if the gateway says so twice, so far apart
+     */
+    async stateWhatGatewaySays(asksAgainAfterMs = 0) {
       const { payouts } = await producer.list({ state: 'unknown' });
       const stated: string[] = [];
       for (const { payoutId, attempt } of payouts) {
-        const payments = await gateway.askForPayments(platformId);
-        const payment = payments.find(({ addressTo }) => addressTo === addressOf(payoutId));
+        const findPayment = async () =>
+          (await gateway.askForPayments(platformId)).find(({ addressTo }) => addressTo === addressOf(payoutId));
+        let payment = await findPayment();
+        if (payment === undefined && asksAgainAfterMs > 0) {
+          await delay(asksAgainAfterMs);
+          payment = await findPayment();
+        }
         const resolution =
           payment === undefined
             ? ({ kind: 'not_sent' } as const)

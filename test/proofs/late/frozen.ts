@@ -38,6 +38,10 @@ export const PARTLY_FROZEN: readonly Frozen[] = [5, 20, 43, 58].map((frozenSecon
 const WAITING = 12;
 const COMES_TO_STEP_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 200;
+
+/** Several processes wake up in any order: one may be asked before another has read what it has. */
+const ASKS_AGAIN_AFTER_MS = 5_000;
+
 const SENDS_AFTER = 4;
 const SENDS_AGAIN_WITHIN_MS = 240_000;
 
@@ -64,7 +68,7 @@ async function runFrozen({ stage }: Rig, { step, frozenSeconds, processes, whole
       const readFrozenAt = () => (step === 'response' ? gateway.steppedAt(platformId) : sender.steppedAt());
       await until('the sender comes to the step', () => readFrozenAt() !== undefined, COMES_TO_STEP_WITHIN_MS);
       const frozenAt = readFrozenAt() ?? 0;
-      const operator = keepStating(account, frozenAt);
+      const operator = keepStating(account, frozenAt, processes > 1 ? ASKS_AGAIN_AFTER_MS : undefined);
       await delay(Math.max(0, frozenAt + frozenSeconds * 1_000 - now()));
       const wentOnAt = now();
       gateway.goOn();

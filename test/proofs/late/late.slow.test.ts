@@ -4,7 +4,7 @@ import { CELLS } from './cells.js';
 import { openRig, type Rig } from './rig.js';
 
 /** They mostly wait, for minutes of real time. */
-const AT_A_TIME = 40;
+const AT_A_TIME = 32;
 const LONGEST_MS = 1_500_000;
 
 let rig: Rig | undefined;

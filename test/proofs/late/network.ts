@@ -1,6 +1,7 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { endChild, runChild, startChild } from './children.js';
+import { layWire, type BadLine } from './wire.js';
 
 /**
  * Hosts as network namespaces of this machine: each with a kernel's TCP of its own, a host name of its own, and a cable
@@ -23,6 +24,9 @@ export type KernelSettings = Readonly<Record<string, number>>;
 type Options = SpawnOptions & { readonly env?: Readonly<Record<string, string>> };
 
 export type Network = Awaited<ReturnType<typeof openNetwork>>;
+/** Where processes run. */
+export type AnyHost = Awaited<ReturnType<Network['openHostBehind']>>;
+/** One that can be cut off. */
 export type Host = Awaited<ReturnType<Network['openHost']>>;
 
 /** @throws Error that says what is missing, if this machine has no network namespaces for this user */
@@ -35,14 +39,18 @@ export async function openNetwork() {
   await ip('address', 'add', `${CENTRE}/16`, 'dev', 'switch');
   await ip('link', 'set', 'switch', 'up');
   let hosts = 0;
+  const nextHost = () => {
+    hosts += 1;
+    return { index: hosts, address: `10.77.${1 + (hosts >> 8)}.${hosts & 255}` };
+  };
   return {
     /** The command, in the centre. */
     inCentre,
     start: (command: readonly string[], options?: Options) => startChild(inCentre(...command), options),
 
     async openHost(name: string, settings: KernelSettings = {}) {
-      hosts += 1;
-      const [cable, address] = [`cable${hosts}`, `10.77.${1 + (hosts >> 8)}.${hosts & 255}`];
+      const { index, address } = nextHost();
+      const cable = `cable${index}`;
       const own = await openNamespace(name);
       const enter = (...command: string[]) => [...own.enter, ...command];
       await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(own.pid));
@@ -68,6 +76,31 @@ export async function openNetwork() {
           return lines.reduce((sum, line) => sum + Number(line.trim().split(/\s+/)[2]), 0);
         },
         close: own.close,
+      };
+    },
+
+    /** A host behind a bad line. */
+    async openHostBehind(line: BadLine, name: string) {
+      const { index, address } = nextHost();
+      const [near, far] = [`near${index}`, `far${index}`];
+      const own = await openNamespace(name);
+      const enter = (...command: string[]) => [...own.enter, ...command];
+      const start = (command: readonly string[], stdio: 'ignore' | 'pipe') =>
+        startChild(inCentre(...command), { stdio });
+      const wire = await layWire([near, far], line, { inCentre, start });
+      await ip('link', 'set', near, 'up');
+      await ip('route', 'add', `${address}/32`, 'dev', near);
+      await ip('link', 'set', far, 'netns', String(own.pid));
+      await runChild(enter('ip', 'address', 'add', `${address}/32`, 'dev', far));
+      await runChild(enter('ip', 'link', 'set', far, 'up'));
+      await runChild(enter('ip', 'route', 'add', `${CENTRE}/32`, 'dev', far));
+      return {
+        ...{ name, address },
+        start: (command: readonly string[], options?: Options) => startChild(enter(...command), options),
+        async close() {
+          await wire.close();
+          await own.close();
+        },
       };
     },
 
@@ -100,7 +133,7 @@ async function untilOpen(keeper: ChildProcess) {
   if (!opened) throw new Error(`a network namespace could not be opened: ${said.trim()}`);
 }
 
-const TOOLS = ['setpriv', 'unshare', 'nsenter', 'ip', 'ss'];
+const TOOLS = ['setpriv', 'unshare', 'nsenter', 'ip', 'ss', 'socat'];
 
 async function requireNamespaces() {
   try {
@@ -109,7 +142,7 @@ async function requireNamespaces() {
   } catch (error) {
     throw new Error(
       'The proofs of late requests need network namespaces: run them as root on Linux, ' +
-        `with ${TOOLS.join(', ')} of util-linux and iproute2 (${(error as Error).message}).`,
+        `with ${TOOLS.join(', ')} of util-linux, iproute2 and socat (${(error as Error).message}).`,
     );
   }
 }

@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openAccount, type LateAccount } from './account.js';
 import { seconds } from './cell.js';
 import { now, type LateGateway } from './gateway.js';
-import type { Host, KernelSettings } from './network.js';
+import type { AnyHost, Host, KernelSettings } from './network.js';
+import type { BadLine } from './wire.js';
 import type { Stage } from './stage.js';
 import { startWorker, type LateWorkerOptions } from './worker.js';
 
@@ -36,10 +37,15 @@ function openScene(stage: Stage, gateway: LateGateway) {
       opened.push(async () => host.close());
       return host;
     },
-    /** A worker with a journal on its own host. */
-    startWorker: async (host: Host, options: Pick<LateWorkerOptions, 'atStep' | 'settings'> = {}) => {
-      const journalDir = await mkdtemp(join(stage.dir, 'journal-'));
-      const worker = startWorker(stage, host, { platformId, gateway, journalDir, ...options });
+    openHostBehind: async (line: BadLine, name: string): Promise<AnyHost> => {
+      const host = await stage.network.openHostBehind(line, `${name}-${platformId}`);
+      opened.push(async () => host.close());
+      return host;
+    },
+    /** A worker with a journal of its own, unless told otherwise. */
+    startWorker: async (host: AnyHost, options: Partial<Pick<LateWorkerOptions, 'atStep' | 'journalDir'>> = {}) => {
+      const journalDir = options.journalDir ?? (await mkdtemp(join(stage.dir, 'journal-')));
+      const worker = startWorker(stage, host, { ...options, platformId, gateway, journalDir });
       opened.push(async () => worker.end());
       await worker.started();
       return worker;
@@ -53,13 +59,17 @@ function openScene(stage: Stage, gateway: LateGateway) {
 
 const ASK_EVERY_MS = 500;
 
-/** An operator who keeps asking the gateway, and states what it says. @param since - ms, for what is told of it */
-export function keepStating(account: LateAccount, since: number) {
+/**
+ * An operator who keeps asking the gateway, and states what it says.
+ * @param since - ms, for what is printed
+ * @param asksAgainAfterMs - see `stateWhatGatewaySays`
+ */
+export function keepStating(account: LateAccount, since: number, asksAgainAfterMs?: number) {
   const over = new AbortController();
   const stated: string[] = [];
   const asking = (async () => {
     while (!over.signal.aborted) {
-      const kinds = await account.stateWhatGatewaySays();
+      const kinds = await account.stateWhatGatewaySays(asksAgainAfterMs);
       stated.push(...kinds.map((kind) => `${kind} at ${seconds(now() - since)}`));
       await delay(ASK_EVERY_MS);
     }

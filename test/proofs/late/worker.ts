@@ -2,7 +2,7 @@ import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 import { endChild, isRunning } from './children.js';
 import type { LateGateway } from './gateway.js';
-import type { Host } from './network.js';
+import type { AnyHost } from './network.js';
 import type { Stage } from './stage.js';
 
 const AT_STEP = new URL('at-step.mjs', import.meta.url).href;
@@ -15,8 +15,6 @@ export interface LateWorkerOptions {
   readonly platformId: number;
   readonly gateway: LateGateway;
   readonly journalDir: string;
-  /** More settings. @defaultValue those of a worker */
-  readonly settings?: Readonly<Record<string, string>> | undefined;
   /** Runs a command within a step of the send that follows {@link LateWorker.arm}. */
   readonly atStep?: { readonly step: WorkerStep; readonly command: readonly string[] } | undefined;
 }
@@ -24,8 +22,8 @@ export interface LateWorkerOptions {
 export type LateWorker = ReturnType<typeof startWorker>;
 
 /** `payouts worker` as it is built, on a host. */
-export function startWorker(stage: Stage, host: Host, options: LateWorkerOptions) {
-  const { platformId, gateway, journalDir, settings, atStep } = options;
+export function startWorker(stage: Stage, host: AnyHost, options: LateWorkerOptions) {
+  const { platformId, gateway, journalDir, atStep } = options;
   const preload = atStep === undefined ? [] : ['--import', AT_STEP];
   const child = host.start([process.execPath, ...preload, findBuiltProgram(), 'worker'], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -38,7 +36,6 @@ export function startWorker(stage: Stage, host: Host, options: LateWorkerOptions
       SEND_JOURNAL_DIR: journalDir,
       HEALTH_PORT: '0',
       ...(atStep && { AT_STEP: atStep.step, AT_STEP_COMMAND: JSON.stringify(atStep.command) }),
-      ...settings,
     },
   });
   let log = '';
