@@ -4,13 +4,14 @@ import { seconds, type Cell } from './cell.js';
 import { now } from './gateway.js';
 import type { Rig } from './rig.js';
 import { inScene, keepStating } from './scene.js';
+import { REDIS_PORT } from './stage.js';
 import type { BadLine } from './wire.js';
 
 /** Two hosts that compete for an account, each behind a bad line to Redis and the gateway. All settings are the defaults. */
 export const BAD_LINES: Readonly<Record<string, BadLine>> = {
   'that loses 30 %': { loss: 0.3, minDelayMs: 5, maxDelayMs: 10 },
-  // Three seconds there and back: with more no connection would be made within its limit of ten.
-  'with a delay of 3 s': { loss: 0, minDelayMs: 1_500, maxDelayMs: 1_500 },
+  // There and back: more than twice of it, for TCP and TLS, would exceed the limit of a connection. Redis has a good line.
+  'with a delay of 3 s': { loss: 0, minDelayMs: 1_500, maxDelayMs: 1_500, sparedPort: REDIS_PORT },
   'that reorders': { loss: 0.02, minDelayMs: 1, maxDelayMs: 600 },
 };
 

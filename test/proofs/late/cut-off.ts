@@ -9,8 +9,8 @@ import type { Rig } from './rig.js';
 import type { LateWorker } from './worker.js';
 
 /**
- * Two hosts. The one that sends loses its network at an exact step of a send, and has it again later. All settings are
- * the defaults.
+ * Two hosts. The one that sends loses its network at an exact step of a send, and has it again later. All settings of the
+ * workers are the defaults.
  */
 export interface CutOff {
   /** `response` is between the gateway's reading of the request and its response. */
@@ -27,9 +27,20 @@ const STEPS = ['begin', 'entry', 'first-byte', 'response'] as const;
 const FATES = ['alive', 'killed', 'stopped'] as const;
 const CUT_SECONDS = [5, 20, 43, 46, 58, 75, 120];
 
-export const CUT_OFFS: readonly CutOff[] = STEPS.flatMap((step) =>
-  FATES.flatMap((fate) => CUT_SECONDS.map((cutSeconds) => ({ step, fate, cut: 'cable' as const, cutSeconds }))),
-);
+/** It gives a request up after half a minute, and the other host waits for that and the network: about a minute. */
+const IMPATIENT_KERNEL = { tcp_retries2: 6, tcp_orphan_retries: 6 };
+
+const over = (cut: Cut, steps: readonly CutOff['step'][], kernel?: KernelSettings): readonly CutOff[] =>
+  steps.flatMap((step) =>
+    FATES.flatMap((fate) =>
+      CUT_SECONDS.map((cutSeconds) => ({ step, fate, cut, cutSeconds, ...(kernel && { kernel }) })),
+    ),
+  );
+
+export const CUT_OFFS = over('cable', STEPS);
+
+/** In these the other host takes over while the operator looks, within a few minutes. */
+export const IMPATIENT_CUT_OFFS = over('path', ['begin'], IMPATIENT_KERNEL);
 
 /** Enough for the other host to send in each second. */
 const WAITING = 200;
@@ -42,11 +53,15 @@ const LOOK_EVERY_MS = 500;
 
 /** A cell has shown its case after so many sends that no kernel can disturb any more. */
 const SENDS_AFTER = 3;
-const SENDS_AGAIN_WITHIN_MS = 240_000;
+const SENDS_AGAIN_WITHIN_MS = 1_300_000;
 
-export function cutOffCell(cutOff: CutOff): Cell {
-  const { step, fate, cut, cutSeconds } = cutOff;
-  const name = `${cut} cut at ${step} for ${cutSeconds} s, sender ${fate}`;
+/** Or, if the other host waits longer than one wants to, so long after the last time that a kernel could disturb. */
+const WAITS_AFTER_MS = 5_000;
+
+/** @param isPatient - whether to wait until the other host sends, with a kernel as it is for a quarter of an hour */
+export function cutOffCell(cutOff: CutOff, isPatient: boolean): Cell {
+  const { step, fate, cut, cutSeconds, kernel } = cutOff;
+  const name = `${cut} cut at ${step} for ${cutSeconds} s, sender ${fate}${kernel ? ', impatient kernel' : ''}`;
   const run = async ({ stage, gateway }: Rig) =>
     inScene(stage, gateway, async ({ account, openHost, startWorker }) => {
       const host = await openHost('cut-off', cutOff.kernel);
@@ -55,14 +70,15 @@ export function cutOffCell(cutOff: CutOff): Cell {
       const sender = await startWorker(host, step === 'response' ? {} : { atStep: { step, command } });
       await account.enqueue(2);
       await until('it sends', () => account.arrivals().length === 2);
-      await startWorker(other);
+      const otherWorker = await startWorker(other);
       const readCutAt = () => (step === 'response' ? gateway.steppedAt(account.platformId) : sender.steppedAt());
       if (step === 'response') gateway.beforeNextResponse(account.platformId, command);
       else sender.arm();
       const [payoutId = ''] = await account.enqueue(1);
       await account.enqueue(WAITING, LATER);
       await until('the sender comes to the step', () => readCutAt() !== undefined, COMES_TO_STEP_WITHIN_MS);
-      return watch({ account, host, sender, cutOff, payoutId, cutAt: readCutAt() ?? 0 });
+      const cutAt = readCutAt() ?? 0;
+      return watch({ account, host, sender, otherWorker, cutOff, payoutId, cutAt, isPatient });
     });
   return { name, run };
 }
@@ -72,14 +88,16 @@ interface CutScene {
   /** The one that is cut off, with its worker. */
   readonly host: Host;
   readonly sender: LateWorker;
+  readonly otherWorker: LateWorker;
   readonly cutOff: CutOff;
   /** Of the request that is under way. */
   readonly payoutId: string;
   readonly cutAt: number;
+  readonly isPatient: boolean;
 }
 
 async function watch(scene: CutScene) {
-  const { account, host, sender, cutOff, cutAt } = scene;
+  const { account, host, sender, otherWorker, cutOff, cutAt, isPatient } = scene;
   const { fate, step, cutSeconds } = cutOff;
   const broken: string[] = [];
   await delay(WRITES_WITHIN_MS);
@@ -88,6 +106,7 @@ async function watch(scene: CutScene) {
   if (fate !== 'alive') sender.kill(fate === 'killed' ? 'SIGKILL' : 'SIGSTOP');
   const operator = keepStating(account, cutAt);
   let drainedAt: number | undefined;
+  let isWaiting = false;
   try {
     await delay(Math.max(0, cutAt + cutSeconds * 1_000 - now()));
     await host.reconnect();
@@ -102,8 +121,11 @@ async function watch(scene: CutScene) {
       if (drainedAt === undefined && (await host.unsentTo(account.gateway.port)) > 0) continue;
       const since = (drainedAt ??= now());
       sendsAfter = account.arrivals().filter(({ readAt }) => readAt > since).length;
+      isWaiting = !isPatient && now() > since + WAITS_AFTER_MS && otherWorker.waitsUntil() > now() + WAITS_AFTER_MS;
+      if (isWaiting) break;
     }
-    if (sendsAfter < SENDS_AFTER) broken.push(`NOT SHOWN: ${sendsAfter} sends since its kernel holds nothing`);
+    if (sendsAfter < SENDS_AFTER && !isWaiting)
+      broken.push(`NOT SHOWN: ${sendsAfter} sends since its kernel holds nothing`);
   } finally {
     await operator.end();
   }
@@ -112,6 +134,7 @@ async function watch(scene: CutScene) {
     figures: [
       `its kernel held ${heldBytes} bytes until ${seconds(drainedAt && drainedAt - cutAt)}`,
       ...describeArrivals(scene),
+      ...(isWaiting ? [`the other waits until ${seconds(otherWorker.waitsUntil() - cutAt)}`] : []),
       `stated ${operator.stated.join(', ') || 'nothing'}`,
     ].join('; '),
   };

@@ -7,7 +7,7 @@ import { until } from '../../support/until.js';
 import { endChild } from './children.js';
 import { CENTRE, openNetwork } from './network.js';
 
-const REDIS_PORT = 6_379;
+export const REDIS_PORT = 6_379;
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 

@@ -9,6 +9,8 @@ export interface BadLine {
   readonly loss: number;
   readonly minDelayMs: number;
   readonly maxDelayMs: number;
+  /** Of the centre; it has a good line. */
+  readonly sparedPort?: number;
 }
 
 const PROGRAM = fileURLToPath(new URL('wire-process.mjs', import.meta.url));

@@ -1,7 +1,7 @@
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 import { endChild, isRunning } from './children.js';
-import type { LateGateway } from './gateway.js';
+import { now, type LateGateway } from './gateway.js';
 import type { AnyHost } from './network.js';
 import type { Stage } from './stage.js';
 
@@ -39,7 +39,12 @@ export function startWorker(stage: Stage, host: AnyHost, options: LateWorkerOpti
     },
   });
   let log = '';
-  child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  let waitsUntil = 0;
+  child.stderr?.on('data', (chunk: Buffer) => {
+    log += chunk.toString();
+    const found = /"holdOffMs":(\d+)/.exec(chunk.toString());
+    if (found !== null) waitsUntil = now() + Number(found[1]);
+  });
   return {
     pid: child.pid ?? 0,
     log: () => log,
@@ -51,6 +56,8 @@ export function startWorker(stage: Stage, host: AnyHost, options: LateWorkerOpti
       const found = /^\{"atStep":.*"at":([\d.]+)\}$/m.exec(log);
       return found === null ? undefined : Number(found[1]);
     },
+    /** Until when it waits as the sender for a request that may still arrive, ms of the monotonic clock. */
+    waitsUntil: () => waitsUntil,
     async started() {
       await until(
         () => `the worker serves its health:\n${log}`,
