@@ -1,7 +1,7 @@
 import { BAD_LINES, badLineCell } from './bad-line.js';
 import type { Cell } from './cell.js';
 import { CUT_OFFS, cutOffCell, IMPATIENT_CUT_OFFS } from './cut-off.js';
-import { FROZEN, frozenCell, PARTLY_FROZEN } from './frozen.js';
+import { SILENCES, silentCell } from './silent.js';
 
 const badLineCells = (cells: number, payouts: number, withinMs: number) =>
   Object.keys(BAD_LINES).flatMap((line) =>
@@ -14,10 +14,7 @@ const timedCells = (isPatient: boolean) =>
       forSeconds: cutOff.cutSeconds,
       cell: cutOffCell(cutOff, isPatient),
     })),
-    ...[...FROZEN, ...PARTLY_FROZEN].map((frozen) => ({
-      forSeconds: frozen.frozenSeconds,
-      cell: frozenCell(frozen),
-    })),
+    ...SILENCES.map((silence) => ({ forSeconds: silence.forSeconds, cell: silentCell(silence) })),
   ]
     // The longest first, so that the short ones fill up what is left.
     .toSorted((one, other) => other.forSeconds - one.forSeconds)

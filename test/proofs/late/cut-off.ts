@@ -4,7 +4,7 @@ import { findBroken, smallestGapMs, type LateAccount } from './account.js';
 import { seconds, type Cell } from './cell.js';
 import { now } from './gateway.js';
 import type { Cut, Host, KernelSettings } from './network.js';
-import { inScene, keepStating } from './scene.js';
+import { inScene, keepStating, untilHeld } from './scene.js';
 import type { Rig } from './rig.js';
 import type { LateWorker } from './worker.js';
 
@@ -48,8 +48,8 @@ const WAITING = 200;
 const LATER = 5;
 
 const COMES_TO_STEP_WITHIN_MS = 30_000;
-const WRITES_WITHIN_MS = 300;
 const LOOK_EVERY_MS = 500;
+const LOOK_WHILE_CUT_EVERY_MS = 4_000;
 
 /** A cell has shown its case after so many sends that no kernel can disturb any more. */
 const SENDS_AFTER = 3;
@@ -100,16 +100,20 @@ async function watch(scene: CutScene) {
   const { account, host, sender, otherWorker, cutOff, cutAt, isPatient } = scene;
   const { fate, step, cutSeconds } = cutOff;
   const broken: string[] = [];
-  await delay(WRITES_WITHIN_MS);
-  const heldBytes = await host.unsentTo(account.gateway.port);
-  if (step !== 'response' && heldBytes === 0) broken.push('NOT SHOWN: the request is not in the kernel of its host');
+  const heldBytes = await untilHeld(host, account.gateway.port, step === 'response');
+  if (heldBytes === undefined) broken.push('NOT SHOWN: the request is not in the kernel of its host');
   if (fate !== 'alive') sender.kill(fate === 'killed' ? 'SIGKILL' : 'SIGSTOP');
   const operator = keepStating(account, cutAt);
   let drainedAt: number | undefined;
   let isWaiting = false;
   try {
-    await delay(Math.max(0, cutAt + cutSeconds * 1_000 - now()));
+    const isHeld = async () => (await host.unsentTo(account.gateway.port)) > 0;
+    for (const endsAt = cutAt + cutSeconds * 1_000; now() < endsAt;) {
+      await delay(Math.min(LOOK_WHILE_CUT_EVERY_MS, Math.max(0, endsAt - now())));
+      if (drainedAt === undefined && !(await isHeld())) drainedAt = now();
+    }
     await host.reconnect();
+    const reconnectedAt = now();
     if (fate === 'stopped') {
       await delay(LOOK_EVERY_MS);
       sender.kill('SIGCONT');
@@ -118,8 +122,8 @@ async function watch(scene: CutScene) {
     let sendsAfter = 0;
     while (now() < deadline && sendsAfter < SENDS_AFTER) {
       await delay(LOOK_EVERY_MS);
-      if (drainedAt === undefined && (await host.unsentTo(account.gateway.port)) > 0) continue;
-      const since = (drainedAt ??= now());
+      if (drainedAt === undefined && (await isHeld())) continue;
+      const since = Math.max(reconnectedAt, (drainedAt ??= now()));
       sendsAfter = account.arrivals().filter(({ readAt }) => readAt > since).length;
       isWaiting = !isPatient && now() > since + WAITS_AFTER_MS && otherWorker.waitsUntil() > now() + WAITS_AFTER_MS;
       if (isWaiting) break;
@@ -132,7 +136,7 @@ async function watch(scene: CutScene) {
   return {
     broken: [...broken, ...findBroken(account.arrivals())],
     figures: [
-      `its kernel held ${heldBytes} bytes until ${seconds(drainedAt && drainedAt - cutAt)}`,
+      `its kernel held ${heldBytes ?? 0} bytes until ${seconds(drainedAt && drainedAt - cutAt)}`,
       ...describeArrivals(scene),
       ...(isWaiting ? [`the other waits until ${seconds(otherWorker.waitsUntil() - cutAt)}`] : []),
       `stated ${operator.stated.join(', ') || 'nothing'}`,

@@ -1,7 +1,7 @@
 // A gateway as a process of its own, so that it can be stopped and continued like one. It answers at once, pays
 // everything, and appends each withdrawal to its book: {platformId, addressTo, txhash, from, firstByteAt, readAt}; times are
 // ms of the machine's monotonic clock, readAt is when the whole request was read.
-// argv[2]: {port, book, records, processes, tls?: {key, cert}} as JSON. Its owner asks for the payments of an account with
+// argv[2]: {port, book, records, processes, tls: {key, cert}} as JSON. Its owner asks for the payments of an account with
 // GET /PLATFORM_ID at the socket `records`. A command in the file BOOK.command-PLATFORM_ID is run between reading the next
 // withdrawal and its response; BOOK.stepped-PLATFORM_ID says when. Several processes share the port with `node:cluster`.
 import { execFileSync } from 'node:child_process';
@@ -86,9 +86,7 @@ if (cluster.isPrimary && processes > 1) {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   for (let child = 0; child < processes; child += 1) cluster.fork();
 } else {
-  const server = tls
-    ? https.createServer({ ...PATIENT, ...tls }, serve(answerAnyone))
-    : http.createServer(PATIENT, serve(answerAnyone));
+  const server = https.createServer({ ...PATIENT, ...tls }, serve(answerAnyone));
   server.on('tlsClientError', () => undefined);
   server.listen(port, '0.0.0.0', () => {
     http.createServer(serve(answerOwner)).listen(records, () => process.stdout.write('ready\n'));

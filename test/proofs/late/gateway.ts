@@ -3,9 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
 import { until } from '../../support/until.js';
-import { endChild } from './children.js';
-import { CENTRE } from './network.js';
+import { endChild, runChild } from './children.js';
+import { CENTRE, type AnyHost } from './network.js';
 import type { Stage } from './stage.js';
 
 /** A line of the gateway's book: see `gateway-process.mjs`. */
@@ -21,10 +22,10 @@ export interface Arrival {
 }
 
 export interface GatewayOptions {
-  /** @defaultValue true */
-  readonly tls?: boolean;
   /** Behind one port. @defaultValue 1 */
   readonly processes?: number;
+  /** @defaultValue the centre */
+  readonly host?: AnyHost | undefined;
 }
 
 /** Ms on the clock of {@link Arrival}. */
@@ -36,13 +37,17 @@ let started = 0;
 
 export type LateGateway = Awaited<ReturnType<typeof startGateway>>;
 
-export async function startGateway(stage: Stage, { tls = true, processes = 1 }: GatewayOptions = {}) {
+export async function startGateway(stage: Stage, { processes = 1, host }: GatewayOptions = {}) {
   const index = (started += 1);
   const port = FIRST_PORT + index;
   const [book, records] = [join(stage.dir, `book-${index}`), join(stage.dir, `records-${index}`)];
   writeFileSync(book, '');
-  const settings = { port, book, records, processes, ...(tls && { tls: stage.certificate }) };
-  const child = stage.network.start([process.execPath, PROGRAM, JSON.stringify(settings)], {
+  const address = host?.address ?? CENTRE;
+  const tls = makeSelfSignedCertificate(address);
+  const caFile = join(stage.dir, `ca-${index}.pem`);
+  writeFileSync(caFile, tls.cert);
+  const settings = { port, book, records, processes, tls };
+  const child = (host ?? stage.network).start([process.execPath, PROGRAM, JSON.stringify(settings)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     // A group of its own, so that all its processes stop at once.
     detached: true,
@@ -50,22 +55,16 @@ export async function startGateway(stage: Stage, { tls = true, processes = 1 }: 
   await untilReady(child, processes);
   const group = -(child.pid ?? 0);
   return {
-    port,
-    url: `${tls ? 'https' : 'http'}://${CENTRE}:${port}`,
+    ...{ port, caFile, url: `https://${address}:${port}` },
     /** The command that stops all its processes. */
     freezeCommand: ['kill', '-STOP', '--', String(group)],
     /** The command that stops those of its processes that have connections of a host. */
     freezeServing: (address: string) => {
       const listed = `ss -tnpH state established sport = :${port} dst ${address}`;
-      return stage.network.inCentre(
-        'sh',
-        '-c',
-        `kill -STOP $(${listed} | grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u)`,
-      );
+      const pids = `$(${listed} | grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u)`;
+      return (host ?? stage.network).command('sh', '-c', `kill -STOP ${pids}`);
     },
-    goOn() {
-      process.kill(group, 'SIGCONT');
-    },
+    goOn: async () => runChild(['kill', '-CONT', '--', String(group)]),
     /** In the order in which they were read. */
     arrivals: (platformId: number) =>
       readIfThere(book)

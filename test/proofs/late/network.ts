@@ -44,8 +44,8 @@ export async function openNetwork() {
     return { index: hosts, address: `10.77.${1 + (hosts >> 8)}.${hosts & 255}` };
   };
   return {
-    /** The command, in the centre. */
-    inCentre,
+    /** The command, run in the centre. */
+    command: inCentre,
     start: (command: readonly string[], options?: Options) => startChild(inCentre(...command), options),
 
     async openHost(name: string, settings: KernelSettings = {}) {
@@ -62,13 +62,11 @@ export async function openNetwork() {
       }
       const plug = (...args: string[]) => inCentre('ip', 'link', 'set', cable, ...args);
       return {
-        ...{ name, address },
+        ...{ name, address, command: enter },
         start: (command: readonly string[], options?: Options) => startChild(enter(...command), options),
         /** The command that cuts it off: at an exact step the process that takes the step runs it. */
         cutCommand: (cut: Cut) => (cut === 'cable' ? plug('down') : plug('nomaster')),
-        async reconnect() {
-          await runChild(plug('master', 'switch', 'up'));
-        },
+        reconnect: async () => runChild(plug('master', 'switch', 'up')),
         /** Bytes that its kernel still holds for a port of the centre, also of processes that are gone. */
         async unsentTo(port: number) {
           const sockets = await runChild(enter('ss', '-tnH', 'state', 'all', 'dport', '=', `:${port}`));
@@ -95,7 +93,7 @@ export async function openNetwork() {
       await runChild(enter('ip', 'link', 'set', far, 'up'));
       await runChild(enter('ip', 'route', 'add', `${CENTRE}/32`, 'dev', far));
       return {
-        ...{ name, address },
+        ...{ name, address, command: enter },
         start: (command: readonly string[], options?: Options) => startChild(enter(...command), options),
         async close() {
           await wire.close();

@@ -57,6 +57,26 @@ function openScene(stage: Stage, gateway: LateGateway) {
   return { scene, close };
 }
 
+/** The guard, within which a begun request is written, on a busy machine. */
+const WRITES_WITHIN_MS = 3_000;
+/** Of a request; the end of a connection is one byte. */
+const LEAST_BYTES = 200;
+
+/**
+ * Waits until the kernel of a host that is cut off holds a request.
+ * @param hasArrived - it may hold nothing, because the request has arrived
+ * @returns bytes, or undefined if it holds none
+ */
+export async function untilHeld(host: Host, port: number, hasArrived: boolean): Promise<number | undefined> {
+  const deadline = now() + WRITES_WITHIN_MS;
+  for (;;) {
+    const bytes = await host.unsentTo(port);
+    if (hasArrived || bytes >= LEAST_BYTES) return bytes;
+    if (now() > deadline) return undefined;
+    await delay(50);
+  }
+}
+
 const ASK_EVERY_MS = 500;
 
 /**

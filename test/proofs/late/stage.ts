@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
 import { until } from '../../support/until.js';
 import { endChild } from './children.js';
 import { CENTRE, openNetwork } from './network.js';
@@ -15,9 +14,6 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 export async function openStage() {
   const network = await openNetwork();
   const dir = await mkdtemp(join(tmpdir(), 'payouts-late-'));
-  const certificate = makeSelfSignedCertificate(CENTRE);
-  const caFile = join(dir, 'ca.pem');
-  await writeFile(caFile, certificate.cert);
   const socket = join(dir, 'redis.sock');
   const listening = [
     '--port',
@@ -35,7 +31,7 @@ export async function openStage() {
   redis.on('error', () => undefined);
   await until('Redis answers', async () => (await redis.ping().catch(() => '')) === 'PONG');
   return {
-    ...{ network, dir, certificate, caFile, redis },
+    ...{ network, dir, redis },
     redisUrl: `redis://${CENTRE}:${REDIS_PORT}`,
     async close() {
       redis.disconnect();

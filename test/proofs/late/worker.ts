@@ -32,7 +32,7 @@ export function startWorker(stage: Stage, host: AnyHost, options: LateWorkerOpti
       GATEWAY_PLATFORM_ID: String(platformId),
       GATEWAY_BASE_URL: gateway.url,
       GATEWAY_SECRET_KEY: SECRET_KEY,
-      NODE_EXTRA_CA_CERTS: stage.caFile,
+      NODE_EXTRA_CA_CERTS: gateway.caFile,
       SEND_JOURNAL_DIR: journalDir,
       HEALTH_PORT: '0',
       ...(atStep && { AT_STEP: atStep.step, AT_STEP_COMMAND: JSON.stringify(atStep.command) }),
