@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findBroken, smallestGapMs } from './account.js';
-import { seconds, type Cell } from './cell.js';
+import { NOT_SHOWN, seconds, type Cell } from './cell.js';
 import { now } from './gateway.js';
 import type { Rig } from './rig.js';
 import { inScene, keepStating } from './scene.js';
@@ -40,7 +40,7 @@ async function runBadLine({ stage, gateway }: Rig, { line, payouts, withinMs }: 
     const byOther = arrivals.filter(({ from }) => from.endsWith(other.address)).length;
     return {
       broken: [
-        ...(completed < payouts ? [`NOT SHOWN: only ${completed} completed within ${seconds(withinMs)}`] : []),
+        ...(completed < payouts ? [`${NOT_SHOWN}: only ${completed} completed within ${seconds(withinMs)}`] : []),
         ...findBroken(arrivals),
       ],
       figures: [

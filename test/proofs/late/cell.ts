@@ -13,6 +13,12 @@ export interface Cell {
   readonly run: (rig: Rig) => Promise<Omit<CellResult, 'name'>>;
 }
 
+/** So begins what a cell could not show. It is no promise broken, but shows nothing either. */
+export const NOT_SHOWN = 'NOT SHOWN';
+
+/** On a busy machine a worker may miss its moment, and rightly send nothing. What breaks a promise is never tried again. */
+const TRIES = 3;
+
 /** Processes start within it: a busy machine would otherwise start all at once. */
 const STAGGER_MS = 700;
 
@@ -36,9 +42,14 @@ export function runCells(rig: Rig, cells: readonly Cell[], jobs: number): Readon
   const runOne = async ({ name, run }: Cell): Promise<CellResult> => {
     await take();
     try {
-      return { name, ...(await run(rig)) };
-    } catch (error) {
-      return { name, broken: [`NOT SHOWN: ${(error as Error).message}`], figures: '' };
+      for (let tries = 1; ; tries += 1) {
+        const result = await run(rig).catch((error: unknown) => ({
+          broken: [`${NOT_SHOWN}: ${(error as Error).message}`],
+          figures: '',
+        }));
+        const hasShown = result.broken.some((text) => !text.startsWith(NOT_SHOWN)) || result.broken.length === 0;
+        if (hasShown || tries === TRIES) return { name, ...result };
+      }
     } finally {
       give();
     }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until.js';
 import { findBroken, smallestGapMs, type LateAccount } from './account.js';
-import { seconds, type Cell } from './cell.js';
+import { NOT_SHOWN, seconds, type Cell } from './cell.js';
 import { now } from './gateway.js';
 import type { Cut, Host, KernelSettings } from './network.js';
 import { inScene, keepStating, untilHeld } from './scene.js';
@@ -101,7 +101,7 @@ async function watch(scene: CutScene) {
   const { fate, step, cutSeconds } = cutOff;
   const broken: string[] = [];
   const heldBytes = await untilHeld(host, account.gateway.port, step === 'response');
-  if (heldBytes === undefined) broken.push('NOT SHOWN: the request is not in the kernel of its host');
+  if (heldBytes === undefined) broken.push(`${NOT_SHOWN}: the request is not in the kernel of its host`);
   if (fate !== 'alive') sender.kill(fate === 'killed' ? 'SIGKILL' : 'SIGSTOP');
   const operator = keepStating(account, cutAt);
   let drainedAt: number | undefined;
@@ -129,7 +129,7 @@ async function watch(scene: CutScene) {
       if (isWaiting) break;
     }
     if (sendsAfter < SENDS_AFTER && !isWaiting)
-      broken.push(`NOT SHOWN: ${sendsAfter} sends since its kernel holds nothing`);
+      broken.push(`${NOT_SHOWN}: ${sendsAfter} sends since its kernel holds nothing`);
   } finally {
     await operator.end();
   }

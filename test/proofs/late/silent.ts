@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until.js';
 import { findBroken, smallestGapMs } from './account.js';
-import { seconds, type Cell } from './cell.js';
+import { NOT_SHOWN, seconds, type Cell } from './cell.js';
 import { now, startGateway, type LateGateway } from './gateway.js';
 import type { Host } from './network.js';
 import type { Rig } from './rig.js';
@@ -107,8 +107,8 @@ async function runSilent({ stage }: Rig, { why, step, forSeconds, processes }: S
         broken: [
           ...(isOnItsWay
             ? []
-            : [`NOT SHOWN: ${readAtOnce} read at once, the sender's kernel holds ${heldBytes ?? 0} bytes`]),
-          ...(after.length < SENDS_AFTER ? [`NOT SHOWN: ${after.length} sends since it answers again`] : []),
+            : [`${NOT_SHOWN}: ${readAtOnce} read at once, the sender's kernel holds ${heldBytes ?? 0} bytes`]),
+          ...(after.length < SENDS_AFTER ? [`${NOT_SHOWN}: ${after.length} sends since it answers again`] : []),
           ...findBroken(arrivals),
         ],
         figures: [
