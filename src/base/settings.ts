@@ -35,12 +35,12 @@ export const WORKER_SETTINGS = {
   },
   /** Sends even on a Redis that may forget sends, and without waiting for replicas. Never with real money. */
   allowVolatileRedis: { section: 'redis', variable: 'ALLOW_VOLATILE_REDIS', rule: flag, default: false },
-  /** How many replicas of Redis must acknowledge a send, a cancellation or a pause; with Sentinel at least 1. See [redis.md](redis.md). */
+  /** How many replicas of Redis must acknowledge a send, an accepted payout, a cancellation or a pause, if the account knows fewer. For a Redis behind one address, which does not name them. See [redis.md](redis.md). */
   redisReplicas: {
     section: 'redis',
     variable: 'REDIS_REPLICAS',
     rule: wholeNumberField(0),
-    absent: 'all that were seen connected',
+    absent: 'all that the account knows',
   },
   /** The folder of the send journals, on a disk that outlives the process. */
   journalDir: { section: 'sending', variable: 'SEND_JOURNAL_DIR', rule: text, default: './data/journal' },

@@ -110,6 +110,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         description: 'accept a Redis that forgot sends which the journals know',
         load: async () => (await import('./commands/adopt-ledger-command.js')).defineAdoptLedgerCommand,
       },
+      {
+        usage: 'redis-replicas [options] <number>',
+        description: 'state that a replica of Redis is gone for good: sends wait for fewer',
+        load: async () => (await import('./commands/redis-replicas-command.js')).defineRedisReplicasCommand,
+      },
     ],
   },
   {

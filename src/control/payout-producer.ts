@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { audienceOf, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../base/settings.js';
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
@@ -43,6 +44,7 @@ const RULES = {
   ...CONNECTION_RULES,
   checkAddresses: CONTROL_SETTINGS.checkAddresses,
   checkPaymentIds: CONTROL_SETTINGS.checkPaymentIds,
+  confirm: { rule: z.boolean('must be true or false') },
   signingKey: objectWith(),
   audience: ACCOUNT_SETTINGS.audience,
   acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,

@@ -53,8 +53,8 @@ export interface DashboardOptions {
   /** The workers' policy of each account; payout pages then show each rule's result. */
   readonly policyFiles?: ReadonlyMap<number, string> | undefined;
   /**
-   * Replicas of Redis that must acknowledge an approval. @defaultValue all that are connected, at least one with
-   * Sentinel
+   * Replicas of Redis that must acknowledge an approval, if that is more than the account knows. @defaultValue all that
+   * the account's ledger knows, at least one with Sentinel
    */
   readonly redisReplicas?: number | undefined;
   /** A payout in progress for longer than this, in ms, is stuck. @defaultValue a day */

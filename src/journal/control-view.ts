@@ -10,6 +10,8 @@ import {
   type RatesLine,
   type RejectedLine,
   type RejectionNote,
+  type ReplicasLine,
+  type ReplicasNote,
   type SeenLine,
   type SendLine,
   type SignedIntent,
@@ -34,6 +36,7 @@ export class ControlView {
   /** As {@link prunedUpTo}, for present but unread files. */
   #unreadUpTo = 0;
   #pause: PausedLine['paused'] | undefined;
+  #replicas: ReplicasNote | undefined;
   readonly #acts = new Set<string>();
   /** Wall clock, ms, by `walletAndTagKey`. */
   readonly #seenAt = new Map<string, number>();
@@ -69,6 +72,15 @@ export class ControlView {
 
   get pause(): PausedLine['paused'] | undefined {
     return this.#pause;
+  }
+
+  /** See SendJournal. */
+  get knownReplicas(): number {
+    return this.#replicas?.count ?? 0;
+  }
+
+  replicasLines(): ReplicasLine[] {
+    return this.#replicas === undefined ? [] : [{ replicas: this.#replicas }];
   }
 
   /** @param expiresAt - latest expiry of the intents that the unread file names, ms */
@@ -133,6 +145,7 @@ export class ControlView {
     } else if ('seen' in line) this.#noteSeen(line.seen);
     else if ('rejected' in line) this.#noteRejected(line);
     else if ('rates' in line) this.#noteRates(line);
+    else if ('replicas' in line) this.#noteReplicas(line.replicas);
     else if ('outcome' in line) {
       this.attempts.noteOutcome(line);
       this.#spends?.noteOutcome(line);
@@ -170,6 +183,10 @@ export class ControlView {
       if (at >= (this.#rateAnchors.get(Number(currency))?.at ?? 0))
         this.#rateAnchors.set(Number(currency), { rate, at });
     }
+  }
+
+  #noteReplicas(note: ReplicasNote): void {
+    if (note.lowered !== undefined || note.count > this.knownReplicas) this.#replicas = note;
   }
 
   #noteRejected({ rejected }: RejectedLine): void {

@@ -28,6 +28,7 @@ import {
   type PausedLine,
   type RatesLine,
   type RejectionNote,
+  type ReplicasNote,
   type SeenLine,
   type SendLine,
 } from './journal-line.js';
@@ -162,6 +163,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
     await this.#note({ seen: { at, addresses, exact: true } });
+  }
+
+  async noteReplicas({ at, count, names, lowered }: ReplicasNote): Promise<void> {
+    await this.#note({ replicas: { at, count, names, ...(lowered && { lowered }) } });
   }
 
   async noteRates({ at, usd }: RatesLine['rates']): Promise<void> {
@@ -362,5 +367,6 @@ function firstLines(journalId: string, { ledger, control }: JournalView): Journa
     ...control.seenLines(),
     ...control.rejectedLines(Date.now()),
     ...control.ratesLines(),
+    ...control.replicasLines(),
   ];
 }

@@ -95,6 +95,22 @@ export interface RejectionNote {
   readonly expiresAt: number;
 }
 
+/**
+ * How many replicas of Redis are known, and their addresses. A line only raises the number, unless an operator lowered
+ * it.
+ */
+export interface ReplicasLine {
+  readonly replicas: ReplicasNote;
+}
+
+export interface ReplicasNote {
+  readonly at: number;
+  readonly count: number;
+  readonly names: readonly string[];
+  /** Only in a line that lowers it. */
+  readonly lowered?: { readonly by: string; readonly reason: string } | undefined;
+}
+
 export interface JournaledLedger {
   readonly ledgerId: string;
   readonly epoch: number;
@@ -189,7 +205,7 @@ export interface JournalPeer extends JournalPlace {
   readonly journalId: string;
 }
 
-type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | RatesLine;
+type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | RatesLine | ReplicasLine;
 
 /** The token alone is ambiguous for attempts of format 1. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
@@ -201,7 +217,7 @@ export type JournalLine =
 
 export function isControlLine(line: JournalLine): line is ControlLine {
   if ('complete' in line) return !('v' in line);
-  return 'paused' in line || 'resumed' in line || 'seen' in line || 'rejected' in line || 'rates' in line;
+  return ['paused', 'resumed', 'seen', 'rejected', 'rates', 'replicas'].some((kind) => kind in line);
 }
 
 export interface JournalEntry extends SendLine {

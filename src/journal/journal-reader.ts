@@ -220,6 +220,7 @@ export async function readJournal(dir: string, platformId: number): Promise<Stor
     journalId: view.journalId ?? (await formerId(path)),
     ledger: view.ledger,
     peers: view.peers,
+    knownReplicas: view.control.knownReplicas,
     lastSends: (limit) => view.lastSends(limit),
     items: () => readItems(path),
   };

@@ -143,6 +143,7 @@ type Viewed = Pick<
   | 'knowsFromAnother'
   | 'lastSends'
   | 'bornAt'
+  | 'knownReplicas'
   | 'prunedUpTo'
   | 'pausedAt'
   | 'pausedReason'
@@ -169,6 +170,10 @@ export abstract class ViewedJournal implements Viewed {
 
   get bornAt(): number {
     return this.view.control.bornAt;
+  }
+
+  get knownReplicas(): number {
+    return this.view.control.knownReplicas;
   }
 
   get prunedUpTo(): number {

@@ -105,6 +105,14 @@ const controlLine = z.union([
       ...{ payoutId: z.string(), intent: sha256, issuedAt: z.number(), by: z.string(), expiresAt: z.number() },
     }),
   }),
+  z.object({
+    replicas: z.object({
+      at: z.number(),
+      count: z.int().min(0),
+      names: z.array(z.string()),
+      lowered: z.object({ by: z.string(), reason: z.string() }).exactOptional(),
+    }),
+  }),
   z.object({ rates: z.object({ at: z.number(), usd: z.record(z.string().regex(/^\d{1,15}$/), rate) }) }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);

@@ -11,6 +11,7 @@ import type {
   PausedLine,
   RatesLine,
   RejectionNote,
+  ReplicasNote,
   SeenLine,
   SignedIntent,
 } from './journal-line.js';
@@ -20,6 +21,7 @@ import type {
  * is not sent again. Times are wall clock, ms. A returned promise resolves once the line is on disk.
  */
 export interface SendJournal extends ReadableJournal {
+  readonly knownReplicas: number;
   /**
    * Whether the disk has been silent for long. Until it answers, every call but `noteOutcome` rejects at once. A
    * rejected `append` may still be written later, followed by its outcome.
@@ -59,6 +61,7 @@ export interface SendJournal extends ReadableJournal {
    */
   rejectionOf(intent: SignedIntent): RejectionNote | undefined;
   readonly rateAnchors: ReadonlyMap<number, RateAnchor>;
+  noteReplicas(replicas: ReplicasNote): Promise<void>;
   noteRates(rates: RatesLine['rates']): Promise<void>;
   noteRejected(rejected: RejectionNote): Promise<void>;
   noteSeen(seen: Pick<SeenLine['seen'], 'at' | 'addresses'>): Promise<void>;
@@ -95,6 +98,8 @@ export interface ReadableJournal {
   readonly journalId: string;
   readonly ledger: JournaledLedger | undefined;
   readonly peers: readonly JournalPeer[];
+  /** How many replicas of Redis must have a send. Only an operator lowers it; absent or 0 if none was ever seen. */
+  readonly knownReplicas?: number | undefined;
   lastSends(limit: number): readonly JournalEntry[];
 }
 
@@ -105,9 +110,10 @@ export interface ReadableJournal {
 export class JournalDamagedError extends Error {}
 
 export function describeJournal(
-  { journalId, ledger }: ReadableJournal,
+  { journalId, ledger, knownReplicas: replicas }: ReadableJournal,
   { host, dir }: JournalPlace,
   at: number,
 ): KnownJournal {
-  return { journalId, host, dir, sends: ledger?.sends ?? 0, token: ledger?.token ?? '', at };
+  const known = { journalId, host, dir, sends: ledger?.sends ?? 0, token: ledger?.token ?? '', at };
+  return replicas === undefined || replicas === 0 ? known : { ...known, replicas };
 }

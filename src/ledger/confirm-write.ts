@@ -3,7 +3,9 @@ import { RedisUnavailableError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { toRedisError } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
-import { checkServer, findServer, type KnownReplicas, type ServerReport } from './redis-durability.js';
+import { type AccountReplicas, type KnownReplicas, MAX_REPLICAS } from './known-replicas.js';
+import type { LedgerConnection } from './ledger-connection.js';
+import { checkServer, findServer, type ServerReport } from './redis-durability.js';
 
 /** `reply`: Redis's reply suffices, for readers, or if an operator has accepted a Redis that may forget. */
 export type Confirmation = 'reply' | WriteConfirmer;
@@ -19,21 +21,43 @@ interface PreparedWrite {
 const KEPT_BY_REPLY: PreparedWrite = { confirm: async () => Promise.resolve() };
 
 /**
- * Makes sure, before a write, that it can be confirmed after it.
- * @param key - any key of the write; in a cluster it selects the server
+ * Makes sure, before a write of an account, that it can be confirmed after it.
  * @throws RedisUnavailableError; nothing was written
  */
-export async function prepareWrite(confirmation: Confirmation, key: string): Promise<PreparedWrite> {
-  return confirmation === 'reply' ? KEPT_BY_REPLY : confirmation.prepare(key);
+export async function prepareWrite(confirmation: Confirmation, connection: LedgerConnection): Promise<PreparedWrite> {
+  return confirmation === 'reply' ? KEPT_BY_REPLY : confirmation.prepare(connection);
+}
+
+/** As {@link prepareWrite}, for payouts that are accepted: without a known replica, Redis's reply suffices. */
+export async function prepareAcceptance(
+  confirmation: Confirmation,
+  connection: LedgerConnection,
+): Promise<PreparedWrite> {
+  return confirmation === 'reply' ? KEPT_BY_REPLY : confirmation.prepareAcceptance(connection);
 }
 
 type Stream = Redis['stream'];
 
+/** Accepting payouts reads an account's number from its ledger again after so long; other writes read it each time. */
+const READ_AGAIN_MS = 1_000;
+
+/** A server is checked again for a write after so long: replicas come and go. */
+const CHECK_AGAIN_MS = 60_000;
+
+interface Checked extends ServerReport {
+  /** Monotonic, ms. */
+  readonly at: number;
+  /** The accounts that have taken its replicas. Once each: an old report must not undo what an operator lowered. */
+  readonly seenBy: Set<AccountReplicas>;
+}
+
 interface Kept {
   /** `unsaid` if the server cannot tell. */
   readonly onDisk: 'yes' | 'late' | 'unsaid';
+  /** That acknowledged. */
   readonly replicas: number;
-  readonly required: number;
+  /** How many were waited for: all that any of the accounts needs. */
+  readonly asked: number;
 }
 
 interface WriteConfirmerOptions {
@@ -55,7 +79,11 @@ export class WriteConfirmer {
   readonly #known: KnownReplicas;
   readonly #needsDisk: boolean;
   readonly #onDoubt: (server: Redis) => void;
-  readonly #reports = new WeakMap<Stream, ServerReport>();
+  readonly #reports = new WeakMap<Stream, Checked>();
+  /** Whose writes the next wait is for. */
+  readonly #joined = new WeakMap<Stream, Set<AccountReplicas>>();
+  /** When an account's number was last read from its ledger, monotonic, ms. */
+  readonly #readAt = new WeakMap<AccountReplicas, number>();
   readonly #waits = new WeakMap<Stream, SharedWait<Kept>>();
 
   constructor({ redis, known, needsDisk = false, onDoubt = () => undefined }: WriteConfirmerOptions) {
@@ -74,29 +102,37 @@ export class WriteConfirmer {
     const syncs = before?.durability === 'waitaof' && before.problems.length === 0;
     const report = await checkServer(server, syncs);
     if (server.stream !== stream) throw new RedisUnavailableError('The connection to Redis ended while it was checked');
-    this.#known.note(report.replication);
-    this.#reports.set(stream, report);
+    this.#reports.set(stream, { ...report, at: performance.now(), seenBy: new Set() });
     return report;
   }
 
-  /** Asks a checked server whether all writes on this connection are kept. @throws as {@link check} */
-  async askIfKept(server: Redis): Promise<Kept> {
+  /**
+   * Asks a checked server whether all writes on this connection are kept. Callers of one moment share a wait.
+   * @param accounts - whose replicas are waited for; what was seen of them is in their ledgers then
+   * @throws as {@link check}, or RedisUnavailableError
+   */
+  async askIfKept(server: Redis, accounts: readonly AccountReplicas[]): Promise<Kept> {
     const { stream } = server;
+    const joined = this.#joined.get(stream) ?? new Set();
+    this.#joined.set(stream, joined);
+    for (const account of accounts) joined.add(account);
     const wait = this.#waits.get(stream) ?? new SharedWait(async () => this.#wait(server));
     this.#waits.set(stream, wait);
     return wait.join();
   }
 
-  async prepare(key: string): Promise<PreparedWrite> {
+  async prepare(connection: LedgerConnection): Promise<PreparedWrite> {
+    const account = this.#known.of(connection);
+    const { key } = account;
     const server = await this.#reach(key);
     const { stream } = server;
     return {
       confirm: async () => {
         try {
           this.#requireSame(server, stream, key);
-          const kept = await this.askIfKept(server);
+          const kept = await this.askIfKept(server, [account]);
           this.#requireSame(server, stream, key);
-          this.#requireKept(kept);
+          this.#requireKept(kept, account);
         } catch (error) {
           this.#reports.delete(stream);
           this.#onDoubt(server);
@@ -106,9 +142,27 @@ export class WriteConfirmer {
     };
   }
 
+  async prepareAcceptance(connection: LedgerConnection): Promise<PreparedWrite> {
+    const account = this.#known.of(connection);
+    const write = await this.prepare(connection);
+    const server = findServer(this.#redis, account.key);
+    const report = server && this.#reports.get(server.stream);
+    if (server === undefined || report === undefined) return write;
+    const isRecent = performance.now() - (this.#readAt.get(account) ?? -Infinity) < READ_AGAIN_MS;
+    if (!isRecent || !report.seenBy.has(account)) {
+      try {
+        await this.#refresh(server, report, [account]);
+      } catch (error) {
+        throw toRedisError(error);
+      }
+    }
+    return account.required === 0 ? KEPT_BY_REPLY : write;
+  }
+
   async #reach(key: string): Promise<Redis> {
     const known = findServer(this.#redis, key);
-    if (known?.status === 'ready' && this.#reports.has(known.stream)) return known;
+    const checkedAt = (known && this.#reports.get(known.stream)?.at) ?? -Infinity;
+    if (known?.status === 'ready' && performance.now() - checkedAt < CHECK_AGAIN_MS) return known;
     try {
       await this.#redis.exists(key);
       const server = findServer(this.#redis, key);
@@ -120,7 +174,7 @@ export class WriteConfirmer {
     }
   }
 
-  #requireKept({ onDisk, replicas, required }: Kept): void {
+  #requireKept({ onDisk, replicas }: Kept, { required }: AccountReplicas): void {
     const within = `within ${GUARD_MS} ms`;
     if (onDisk === 'late' || (onDisk === 'unsaid' && this.#needsDisk)) {
       throw new RedisUnavailableError(`it was not on disk ${within}`);
@@ -136,16 +190,35 @@ export class WriteConfirmer {
   }
 
   async #wait(server: Redis): Promise<Kept> {
-    const report = this.#reports.get(server.stream);
+    const { stream } = server;
+    const accounts = [...(this.#joined.get(stream) ?? [])];
+    this.#joined.delete(stream);
+    const report = this.#reports.get(stream);
     if (report === undefined) throw new RedisUnavailableError('the server has to be checked again');
-    const required = this.#known.required(report.replication);
+    // Before the wait, which then covers the number itself.
+    await this.#refresh(server, report, accounts);
+    // An absurd number lets nothing be confirmed, as `required` says; Redis itself takes no larger one.
+    const asked = Math.min(MAX_REPLICAS, Math.max(0, ...accounts.map(({ required }) => required)));
     if (report.durability === 'waitaof') {
-      const [here, replicas] = (await server.call('WAITAOF', 1, required, GUARD_MS)) as [number, number];
-      return { onDisk: here >= 1 ? 'yes' : 'late', replicas, required };
+      const [here, replicas] = (await server.call('WAITAOF', 1, asked, GUARD_MS)) as [number, number];
+      return { onDisk: here >= 1 ? 'yes' : 'late', replicas, asked };
     }
     const onDisk = report.durability === 'reply' ? 'yes' : 'unsaid';
-    if (required === 0) return { onDisk, replicas: 0, required };
-    return { onDisk, replicas: Number(await server.call('WAIT', required, GUARD_MS)), required };
+    if (asked === 0) return { onDisk, replicas: 0, asked };
+    return { onDisk, replicas: Number(await server.call('WAIT', asked, GUARD_MS)), asked };
+  }
+
+  /** Reads each account's number from its ledger, and raises it to what was seen. */
+  async #refresh(server: Redis, report: Checked, accounts: readonly AccountReplicas[]): Promise<void> {
+    await Promise.all(
+      accounts.map(async (account) => {
+        await account.read(server);
+        this.#readAt.set(account, performance.now());
+        if (!report.seenBy.has(account)) account.see(report.replicas);
+        report.seenBy.add(account);
+        await account.save();
+      }),
+    );
   }
 }
 

@@ -107,6 +107,8 @@ export const SCRIPT_NAMES = [
   'adopt-send',
   'adopt-ledger',
   'declare-new',
+  'raise-replicas',
+  'lower-replicas',
   'doubt-payouts',
   'read-group-events',
   'ack-group-event',

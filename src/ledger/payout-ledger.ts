@@ -1,14 +1,15 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import { isSameTxhash, txhashSpellings } from '../base/fields.js';
 import { formatAlternatives, formatDuration, formatTimeUtc } from '../base/format.js';
-import { type Confirmation, prepareWrite } from './confirm-write.js';
+import { type Confirmation, prepareAcceptance, prepareWrite } from './confirm-write.js';
 import { type StoredReceipt, toReceiptFields } from './control-record.js';
+import { parseStoredReplicas } from './known-replicas.js';
 import { type LedgerKeys, shortTxhash } from './keys.js';
 import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './reads/payout-queries.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { type Actor, type NewPayout, type Payout, toLine } from './payout.js';
-import { parseRejection, type ScriptRejection } from './sender-ledger.js';
+import { parseRejection, type ReplicasSeen, type ScriptRejection } from './sender-ledger.js';
 import { type OutboxEntry, parseOutboxMember, type PayoutState, reachableFrom, type StateWithJob } from './states.js';
 
 export type EnqueueResult =
@@ -36,18 +37,31 @@ const PAYOUTS_PER_SCRIPT = 100;
 export class PayoutLedger {
   readonly connection: LedgerConnection;
   readonly #confirmation: Confirmation;
+  readonly #acceptance: Confirmation;
 
   /**
-   * @param confirmation - how changes are known to be kept before they are acknowledged. Accepting payouts needs
-   * Redis's reply only: an application that repeats the same payoutId loses none.
+   * @param confirmation - how changes are known to be kept before they are acknowledged
+   * @param acceptance - the same for payouts that are accepted, if replicas are known
    */
-  constructor(connection: LedgerConnection, confirmation: Confirmation = 'reply') {
+  constructor(connection: LedgerConnection, confirmation: Confirmation = 'reply', acceptance = confirmation) {
     this.connection = connection;
     this.#confirmation = confirmation;
+    this.#acceptance = acceptance;
   }
 
-  /** Takes one round trip. A payoutId that exists with the same data is left as it is. @returns the results in order */
+  /**
+   * Takes one round trip, and the known replicas' acknowledgement, which calls of one moment share. A payoutId that
+   * exists with the same data is left as it is.
+   * @returns the results in order
+   */
   async enqueue(payouts: readonly NewPayout[]): Promise<EnqueueResult[]> {
+    const write = await prepareAcceptance(this.#acceptance, this.connection);
+    const results = await this.#accept(payouts);
+    await write.confirm();
+    return results;
+  }
+
+  async #accept(payouts: readonly NewPayout[]): Promise<EnqueueResult[]> {
     const at = this.connection.clock.wallNow();
     const chunks = chunk(payouts, PAYOUTS_PER_SCRIPT);
     const { run, keys } = this.connection;
@@ -181,13 +195,27 @@ export class PayoutLedger {
     return parseTrace(await this.connection.run('declare-new', []));
   }
 
+  /** How many replicas of Redis the ledger knows. */
+  async readReplicas(): Promise<ReplicasSeen> {
+    const { redis, keys } = this.connection;
+    const [count, names] = await ask(redis.hmget(keys.ledger, 'replicas', 'replicaNames'));
+    return parseStoredReplicas(count, names);
+  }
+
+  /** Records that fewer replicas of Redis can become its master: an operator's statement, which nothing checks here. */
+  async lowerReplicas({ count, names }: ReplicasSeen, { by, reason }: Actor): Promise<void> {
+    const { run, clock } = this.connection;
+    const args = [clock.wallNow(), toLine(by), toLine(`${count} remain: ${reason}`), count, names.join(' ')];
+    await this.confirmed(async () => run('lower-replicas', args));
+  }
+
   /**
    * Makes a change and resolves once it is known to be kept. A rejection is confirmed too: the same change may have
    * been made before, unconfirmed.
    * @throws what `change` throws
    */
   async confirmed<Reply>(change: () => Promise<Reply>): Promise<Reply> {
-    const write = await prepareWrite(this.#confirmation, this.connection.keys.ledger);
+    const write = await prepareWrite(this.#confirmation, this.connection);
     const reply = await change();
     await write.confirm();
     return reply;

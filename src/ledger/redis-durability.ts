@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
 import type { Clock } from '../base/clock.js';
-import { InvalidConfigError, RedisUnavailableError } from '../base/errors.js';
-import { wholeNumberField } from '../base/fields.js';
+import { RedisUnavailableError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { replyCode } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
+import { listReplicas, longerOf } from './replica-names.js';
+import type { ReplicasSeen } from './sender-ledger.js';
 
 interface DurabilityReport {
   /** Why this Redis may forget; while there is any reason, nothing is sent. */
@@ -23,7 +24,10 @@ type Durability = 'reply' | 'waitaof' | 'never';
 
 export interface ServerReport extends DurabilityReport {
   readonly durability: Durability;
-  readonly replication: Replication;
+  /** That follow now. */
+  readonly following: readonly string[];
+  /** That Sentinel, the cluster or the server itself names; one that is down counts where they name it. */
+  readonly replicas: ReplicasSeen;
 }
 
 /**
@@ -50,14 +54,17 @@ export async function checkServer(server: Redis, knownToWait = false): Promise<S
   const replication = parseReplication(info);
   if (replication.role === 'slave') throw new RedisUnavailableError('This Redis is a replica, not the master');
   const facts = { settings, info };
+  const listed = await listReplicas(server, info?.['cluster_enabled'] === '1');
+  const names = longerOf(listed, replication.online);
   const disk = syncsBeforeReply(facts) || knownToWait ? 'syncs' : await askDisk(server);
   const { problems, warnings } = judge({ ...facts, disk });
-  const hasReplicas = isWatchedBySentinels(server) || replication.online > 0;
+  const hasReplicas = isWatchedBySentinels(server) || names.length > 0;
   return {
     durability: syncsBeforeReply(facts) ? 'reply' : disk === 'silent' ? 'never' : 'waitaof',
     problems,
     warnings: hasReplicas ? [...warnings, ...judgeFencing(facts)] : warnings,
-    replication,
+    following: replication.following,
+    replicas: { count: names.length, names },
   };
 }
 
@@ -161,72 +168,33 @@ async function askDisk(server: Redis): Promise<DiskReply> {
 interface Replication {
   /** `master`, or `slave` for a replica; undefined if the server does not say. */
   readonly role: string | undefined;
-  /** Changes with every failover only. */
-  readonly replicationId: string;
-  readonly online: number;
+  /** The addresses of connected replicas, as they announce them. */
+  readonly online: readonly string[];
+  /** Those of them that have reported within the last seconds. */
+  readonly following: readonly string[];
 }
+
+/** A replica reports every second. One that is cut off stays connected for a minute. */
+const SILENT_AFTER_S = 3;
 
 export function parseReplication(info: RedisInfo = {}): Replication {
   const replicas = Object.entries(info).filter(([name]) => /^slave\d+$/.test(name));
   const online = replicas
     .map(([, fields]) => Object.fromEntries(fields.split(',').map((field) => field.split('=', 2))) as RedisInfo)
-    .filter(({ state }) => state === 'online')
-    // A reconnected replica may still be listed with its earlier connection.
-    .map(({ ip, port }) => `${ip ?? ''}:${port ?? ''}`);
-  return { role: info['role'], replicationId: info['master_replid'] ?? '', online: new Set(online).size };
+    .filter(({ state }) => state === 'online');
+  const following = online.filter(({ lag }) => Number(lag) <= SILENT_AFTER_S);
+  return { role: info['role'], online: toNames(online), following: toNames(following) };
 }
 
-/**
- * How many replicas must acknowledge a write before it counts, since each of them may become the master.
- * Counts all replicas that this process has seen following the master, even lost ones. A master that is cut off from
- * its replicas forgets them after a while, and must not pass for one that never had any.
- * With Sentinel or Redis Cluster a failover restarts the count, because the new master leads with what is left.
- * Otherwise only a restart of this process does. Sentinel always needs at least one, because it fails over by itself.
- */
-export class KnownReplicas {
-  readonly #fixed: number | undefined;
-  readonly #lowest: number;
-  readonly #failsOver: boolean;
-  readonly #highest = new Map<string, number>();
-
-  /**
-   * @param fixed - the operator's number, instead of the replicas seen
-   * @throws InvalidConfigError if that number is not possible
-   */
-  constructor(redis: RedisClient, fixed?: number) {
-    const hasSentinels = isWatchedBySentinels(redis);
-    this.#failsOver = hasSentinels || !(redis instanceof Redis);
-    this.#lowest = hasSentinels ? 1 : 0;
-    if (fixed !== undefined) checkNumber(fixed, this.#lowest);
-    this.#fixed = fixed;
-  }
-
-  note({ replicationId, online }: Replication): void {
-    const leader = this.#leader(replicationId);
-    this.#highest.set(leader, Math.max(this.#highest.get(leader) ?? 0, online));
-  }
-
-  required({ replicationId }: Replication): number {
-    return this.#fixed ?? Math.max(this.#lowest, this.#highest.get(this.#leader(replicationId)) ?? 0);
-  }
-
-  #leader(replicationId: string): string {
-    return this.#failsOver ? replicationId : '';
-  }
-}
-
-function checkNumber(fixed: number, lowest: number): void {
-  const { error } = wholeNumberField(lowest).safeParse(fixed);
-  if (error === undefined) return;
-  const [issue] = error.issues;
-  const why = lowest === 0 ? '' : ', because Sentinel fails over to a replica';
-  throw new InvalidConfigError([{ field: 'REDIS_REPLICAS', message: `${issue?.message ?? ''}${why} (got ${fixed})` }]);
+/** A reconnected replica may still be listed with its earlier connection. */
+function toNames(replicas: readonly RedisInfo[]): readonly string[] {
+  return [...new Set(replicas.map(({ ip, port }) => `${ip ?? ''}:${port ?? ''}`))].sort();
 }
 
 const SLOTS = 16_384;
 
 /** Sentinels locate the master and fail over to a replica. */
-function isWatchedBySentinels(redis: RedisClient): boolean {
+export function isWatchedBySentinels(redis: RedisClient): boolean {
   return redis instanceof Redis && (redis.options.sentinels?.length ?? 0) > 0;
 }
 

@@ -97,7 +97,7 @@ export class RedisSenderLedger implements SenderLedger {
 
   async beginSend(begin: BeginSend): Promise<BeginResult> {
     const { clock, run, keys } = this.#connection;
-    const write = await prepareWrite(this.#confirmation, keys.ledger);
+    const write = await prepareWrite(this.#confirmation, this.#connection);
     const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token } = begin;
     const { journal, inFlightMs, spend, decisions, audience } = begin;
     const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, payoutId, attempt, token];

@@ -63,8 +63,17 @@ export interface KnownJournal extends JournalPlace {
   /** The number and token of its last entry; 0 and '' while it has none. */
   readonly sends: number;
   readonly token: string;
+  /** How many replicas of Redis it knows; absent for none. */
+  readonly replicas?: number | undefined;
   /** Wall clock, ms: when it was used last. */
   readonly at: number;
+}
+
+/** The replicas that may become an account's master, and their addresses. */
+export interface ReplicasSeen {
+  readonly count: number;
+  /** `host:port`, as Redis announces them. */
+  readonly names: readonly string[];
 }
 
 /** Where a send journal ends. Kept elsewhere, it shows whether lines at the end were cut off. */

@@ -77,6 +77,7 @@ const journalSchema = z.object({
   dir: z.string().catch(''),
   sends: z.number().catch(0),
   token: z.string().catch(''),
+  replicas: z.number().optional().catch(undefined),
   at: z.number().catch(0),
 });
 

@@ -99,6 +99,7 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   objection: `is ${HEADLINES.mismatch[0]}, and sends nothing`,
   ledger_adopted: 'continues: its ledger was adopted',
   declared_new: 'is new, as an operator states: its first worker begins at once',
+  replicas_lowered: 'waits for fewer replicas of Redis, as an operator states',
   balance_dropped: 'has less money than its payouts explain: someone else may use its secret key',
   drop_accepted: 'had an unexplained drop of its balance, which an operator accepted',
   policy_loaded: 'has a policy that a worker loaded',

@@ -36,6 +36,7 @@ export const HEADLINES = {
   refused: ['The worker refuses to send', 'journal'],
   disk: ['Journal disk', 'disk'],
   redisRefused: ['Redis cannot be used', 'redis-refused'],
+  replicasMissing: ['Replicas missing', 'replicas-missing'],
   gatewayDown: ['Gateway down', 'gateway'],
   gatewaySlow: ['Gateway slow', 'gateway'],
   noResponse: ['No response from the gateway', 'gateway'],
@@ -59,6 +60,7 @@ const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   refused: DOCTOR,
   disk: DOCTOR,
   redisRefused: DOCTOR,
+  replicasMissing: DOCTOR,
   sendsFail: DOCTOR,
   standsStill: DOCTOR,
   gatewayDown: ASK_GATEWAY,
@@ -272,8 +274,14 @@ const OBSTACLES: readonly FindObstacle[] = [
   },
 ];
 
+const HEADLINE_OF_CAUSE: Readonly<Record<string, HeadlineName>> = {
+  disk: 'disk',
+  redis: 'redisRefused',
+  replicas: 'replicasMissing',
+};
+
 function refusedBy(ledger: LedgerObservation, { name, reason = '', cause }: ObservedWorker): Headline {
-  const headline = cause === 'disk' ? 'disk' : cause === 'redis' ? 'redisRefused' : 'refused';
+  const headline = HEADLINE_OF_CAUSE[cause ?? ''] ?? 'refused';
   return say(ledger, headline, 'bad', `${name}: ${reason}`);
 }
 

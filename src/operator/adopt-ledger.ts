@@ -165,7 +165,8 @@ export async function openJournals(dirs: readonly string[], platformId: number):
 }
 
 function toAdoptable(
-  journal: Pick<FileSendJournal, 'journalId' | 'ledger' | 'peers' | 'lastSends' | 'items'>,
+  journal: Pick<FileSendJournal, 'journalId' | 'ledger' | 'peers' | 'lastSends' | 'items'> &
+    Pick<AdoptableJournal, 'knownReplicas'>,
   dir: string,
   writes: Pick<AdoptableJournal, 'bind' | 'notePeers'>,
 ): AdoptableJournal {
@@ -173,6 +174,7 @@ function toAdoptable(
     journalId: journal.journalId,
     ledger: journal.ledger,
     peers: journal.peers,
+    knownReplicas: journal.knownReplicas,
     place: { host: hostname(), dir: resolve(dir) },
     lastSends: (limit) => journal.lastSends(limit),
     items: () => journal.items(),

@@ -51,6 +51,12 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue true
    */
   readonly checkPaymentIds?: boolean | undefined;
+  /**
+   * Whether `enqueue` and `enqueueMany` wait until every known replica of Redis has the payouts. Otherwise a failover
+   * may forget what was just accepted. Calls of one moment share a wait; without replicas there is none.
+   * @defaultValue true
+   */
+  readonly confirm?: boolean | undefined;
 }
 
 const MAX_PAGE_SIZE = 1_000;
@@ -105,13 +111,13 @@ export class PayoutProducer {
 
   /** @throws InvalidConfigError when the options cannot be used */
   constructor(
-    { checkAddresses = true, checkPaymentIds = true, ...connection }: PayoutProducerOptions,
+    { checkAddresses = true, checkPaymentIds = true, confirm = true, ...connection }: PayoutProducerOptions,
     control?: ProducerControl,
   ) {
     this.#checksums = checkAddresses;
     this.#paymentIds = checkPaymentIds;
     this.#control = control;
-    this.#account = openLedger(connection);
+    this.#account = openLedger(connection, undefined, confirm ? undefined : 'reply');
     this.#listed = new ListedCurrencies(this.#account.ledger);
   }
 

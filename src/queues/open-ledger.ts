@@ -9,7 +9,7 @@ import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';
 import type { Actor, Payout } from '../ledger/payout.js';
-import { KnownReplicas } from '../ledger/redis-durability.js';
+import { KnownReplicas } from '../ledger/known-replicas.js';
 import { UNSENT_STATES } from '../ledger/states.js';
 import type { AccountQueues } from './account-queues.js';
 
@@ -25,9 +25,9 @@ export interface AccountConnectionOptions {
    */
   readonly connection?: RedisClient;
   /**
-   * Redis replicas that must acknowledge a change (cancel, retry, pause …) before it is reported as done. Must equal
-   * the worker's.
-   * @defaultValue all connected replicas, at least one with Sentinel
+   * Redis replicas that must acknowledge a change (cancel, retry, pause …) before it is reported as done, if that is
+   * more than the account knows.
+   * @defaultValue all that the account's ledger knows, at least one with Sentinel
    */
   readonly redisReplicas?: number | undefined;
   /** Traces payouts from enqueue to send, for example `new BullMQOtel({ tracerName: 'payouts' })` of bullmq-otel. */
@@ -78,15 +78,20 @@ export interface LedgerAccess {
 
 /**
  * Opens the ledger of an account. No command hangs: each fails within the connection's `commandTimeout`.
- * @param confirmation - how a change is confirmed as kept; by default, the replicas of `redisReplicas` acknowledge it
+ * @param confirmation - how a change is confirmed as kept; by default, the account's known replicas acknowledge it
+ * @param acceptance - the same for payouts that are accepted
  * @throws InvalidConfigError if the options cannot be used
  */
-export function openLedger(options: AccountConnectionOptions, confirmation?: Confirmation): LedgerAccess {
+export function openLedger(
+  options: AccountConnectionOptions,
+  confirmation?: Confirmation,
+  acceptance?: Confirmation,
+): LedgerAccess {
   const { platformId, connection, telemetry, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const redis = connection === undefined ? connect(options.redisUrl, logger) : checkConnection(connection);
   const confirms = confirmation ?? new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
-  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirms);
+  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirms, acceptance);
   let opening: Promise<AccountQueues> | undefined;
   const openQueues = async (): Promise<AccountQueues> => {
     const { createAccountQueues } = await import('./account-queues.js');

@@ -3,6 +3,7 @@ import type { PayoutArchive } from '../archive/payout-archive.js';
 import type { RedisClient } from '../base/redis.js';
 import type { AccountSettings } from '../base/settings.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { AccountReplicas } from '../ledger/known-replicas.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { SenderLedger } from '../ledger/sender-ledger.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
@@ -35,6 +36,8 @@ export interface AccountRuntime extends SenderRuntime {
   readonly queueRedis: RedisClient;
   readonly telemetry?: Telemetry | undefined;
   readonly redisState: RedisCheck;
+  /** Takes the journal's number once that is open. */
+  readonly replicas: Pick<AccountReplicas, 'setJournal'>;
   readonly redisClocks: Pick<RedisClocks, 'readingOf'>;
   /** Undefined if the ledger alone decides what is sent. */
   readonly control: AccountControl | undefined;
@@ -68,7 +71,7 @@ export type AccountStatus = SenderStatus | Refused | { readonly role: 'stopped' 
 interface Refused {
   readonly role: 'refused';
   readonly reason: string;
-  readonly cause: 'redis' | 'disk';
+  readonly cause: 'redis' | 'replicas' | 'disk';
   /** Of the lease, if held. */
   readonly epoch?: number;
 }

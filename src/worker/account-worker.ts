@@ -80,7 +80,8 @@ export class AccountWorker {
     const status = this.#sending?.status ?? { role: 'standby' };
     const reason = this.#runtime.redisState.refusal(this.ledger.connection.keys.ledger);
     if (reason === undefined || status.role === 'refused') return status;
-    return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
+    const cause = this.#runtime.redisState.lacksReplicas(this.ledger.connection.keys.ledger) ? 'replicas' : 'redis';
+    return { role: 'refused', reason, cause, ...(status.role === 'sender' && { epoch: status.epoch }) };
   }
 
   /** What this process does for the account. @internal */
@@ -202,6 +203,7 @@ export class AccountWorker {
     const journal = await this.#openPatiently();
     this.#journalTrouble = undefined;
     if (journal === undefined) return;
+    this.#runtime.replicas.setJournal(() => journal.knownReplicas);
     const { control, ledger, senderLedger, relay, gateway } = this.#runtime;
     const sendControl = control?.open({
       ...{ journal, connection: ledger.connection, ledger, senderLedger },

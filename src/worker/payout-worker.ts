@@ -32,7 +32,7 @@ import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger, WatchedLedger } from '../ledger/redis-sender-ledger.js';
-import { KnownReplicas } from '../ledger/redis-durability.js';
+import { KnownReplicas } from '../ledger/known-replicas.js';
 import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
 import { failsafeTelemetry } from '../queues/account-queues.js';
 import { openAccount } from '../queues/open-account.js';
@@ -146,7 +146,7 @@ export class PayoutWorker {
         : { sender: 'reply', commands: 'reply' };
       const redisState = watch ?? ACCEPTED_REDIS;
       const redisClocks = new RedisClocks(connections.commands, clock, logger);
-      const shared: Shared = { control, connections, confirmations, redisState, redisClocks, logger, clock };
+      const shared: Shared = { control, connections, confirmations, known, redisState, redisClocks, logger, clock };
       const accounts = options.accounts.map((account) => openWorker(account, options, shared));
       watch?.start();
       redisClocks.start();
@@ -249,6 +249,7 @@ interface Shared {
   readonly control: WorkerControl | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
+  readonly known: KnownReplicas;
   readonly redisState: RedisCheck;
   readonly redisClocks: RedisClocks;
   readonly logger: Logger;
@@ -256,7 +257,7 @@ interface Shared {
 }
 
 function openWorker(account: AccountOptions, options: PayoutWorkerOptions, shared: Shared): AccountWorker {
-  const { connections, confirmations, redisState, redisClocks, clock } = shared;
+  const { connections, confirmations, known, redisState, redisClocks, clock } = shared;
   const { journalDir, journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const completed = completeSettings(given);
@@ -301,8 +302,10 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
     relayOutbox: async (changedBefore, signal) =>
       senderLedger.isOutboxEmpty ? 0 : relay.relayOutbox(changedBefore, signal),
     redisState,
+    replicas: known.of(connection),
     redisClocks,
     hindrance: () => redisState.hindrance(ledger.connection.keys.ledger),
+    acknowledgedReplicas: () => redisState.acknowledged(ledger.connection.keys.ledger),
     journalPlace: { host: hostname(), dir: resolve(journalDir) },
     journalKeptMs: journalDays * DAY_MS,
     makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,

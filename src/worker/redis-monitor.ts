@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis';
 import { type Clock, untilAborted } from '../base/clock.js';
 import { InvalidConfigError, StoppedError } from '../base/errors.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
-import { checkDurability, findServer, type KnownReplicas, listServers } from '../ledger/redis-durability.js';
+import type { AccountReplicas, KnownReplicas } from '../ledger/known-replicas.js';
+import { checkDurability, findServer, listServers } from '../ledger/redis-durability.js';
+import type { ReplicasSeen } from '../ledger/sender-ledger.js';
 import type { Logger } from '../base/logger.js';
 import type { RedisClient } from '../base/redis.js';
 import { toRedisError } from '../base/redis-errors.js';
@@ -12,6 +14,10 @@ export interface RedisCheck {
   hindrance(key: string): string | undefined;
   /** As {@link hindrance}, but undefined if a connection only awaits its check. */
   refusal(key: string): string | undefined;
+  /** Whether {@link refusal} is for want of replicas. */
+  lacksReplicas(key: string): boolean;
+  /** The replicas that acknowledged at the last check: what a journal remembers. */
+  acknowledged(key: string): ReplicasSeen;
   readonly mayForget: boolean;
   readonly missingReplicas: number;
 }
@@ -20,6 +26,8 @@ export interface RedisCheck {
 export const ACCEPTED_REDIS: RedisCheck = {
   hindrance: () => undefined,
   refusal: () => undefined,
+  lacksReplicas: () => false,
+  acknowledged: () => ({ count: 0, names: [] }),
   mayForget: false,
   missingReplicas: 0,
 };
@@ -27,13 +35,18 @@ export const ACCEPTED_REDIS: RedisCheck = {
 /** The last check of a server, on its connection of that time. */
 interface Verdict {
   readonly problems: readonly string[];
-  readonly missingReplicas: number;
-  readonly requiredReplicas: number;
+  /** The replicas that follow. */
+  readonly following: readonly string[];
+  /** This server, as replicas and Sentinels name it. */
+  readonly name: string;
+  readonly acknowledged: number;
+  /** For how many the check waited: with fewer, more may have acknowledged. */
+  readonly asked: number;
 }
 
 const LOOK_MIN_MS = 1_000;
 const LOOK_MAX_MS = 60_000;
-const LOOK_WHILE_REFUSED_MS = 2_000;
+const LOOK_WHILE_REFUSED_MS = 1_000;
 
 /**
  * Watches whether the sender's Redis keeps its writes. It checks each connection, a few times more (replicas follow a
@@ -48,6 +61,8 @@ export class RedisMonitor implements RedisCheck {
   readonly #logger: Logger;
   readonly #verdicts = new WeakMap<Redis['stream'], Verdict>();
   readonly #failures = new WeakMap<Redis, string>();
+  /** Since when an account lacks replicas, by its key; wall clock, ms. */
+  readonly #missingSince = new Map<string, number>();
   readonly #stop = new AbortController();
   #wake = new AbortController();
   #running: Promise<void> | undefined;
@@ -65,7 +80,7 @@ export class RedisMonitor implements RedisCheck {
       onDoubt: ({ stream }) => {
         // A refusal stands, with its reason, until the next check.
         const verdict = this.#verdicts.get(stream);
-        if (verdict !== undefined && describe(verdict) === undefined) this.#verdicts.delete(stream);
+        if (verdict !== undefined && !this.#isRefused(verdict)) this.#verdicts.delete(stream);
         this.#look();
       },
     });
@@ -87,16 +102,26 @@ export class RedisMonitor implements RedisCheck {
   hindrance(key: string): string | undefined {
     const server = findServer(this.#redis, key);
     const verdict = server?.status === 'ready' ? this.#verdicts.get(server.stream) : undefined;
-    if (verdict !== undefined) return describe(verdict);
+    // The account's number may have risen since.
+    if (verdict !== undefined && this.#isConclusive(verdict, key)) return this.#describe(verdict, key);
     this.#look();
     const failure = server && this.#failures.get(server);
     return failure === undefined ? 'Redis has yet to be checked' : `Redis cannot be checked: ${failure}`;
   }
 
   refusal(key: string): string | undefined {
-    const server = findServer(this.#redis, key);
-    const verdict = server && this.#verdicts.get(server.stream);
-    return verdict && describe(verdict);
+    const verdict = this.#verdictOf(key);
+    return verdict && this.#isConclusive(verdict, key) ? this.#describe(verdict, key) : undefined;
+  }
+
+  lacksReplicas(key: string): boolean {
+    const verdict = this.#verdictOf(key);
+    return verdict !== undefined && verdict.problems.length === 0 && this.#lacks(verdict, key);
+  }
+
+  acknowledged(key: string): ReplicasSeen {
+    const { acknowledged = 0, following = [] } = this.#verdictOf(key) ?? {};
+    return { count: acknowledged, names: following };
   }
 
   get mayForget(): boolean {
@@ -104,7 +129,11 @@ export class RedisMonitor implements RedisCheck {
   }
 
   get missingReplicas(): number {
-    return Math.max(0, ...this.#current().map(({ missingReplicas }) => missingReplicas));
+    const missing = this.#known.accounts.map(({ key, required }) => {
+      const verdict = this.#verdictOf(key);
+      return verdict === undefined ? 0 : required - verdict.acknowledged;
+    });
+    return Math.max(0, ...missing);
   }
 
   readonly #look = (): void => {
@@ -142,20 +171,65 @@ export class RedisMonitor implements RedisCheck {
   }
 
   async #check(server: Redis): Promise<void> {
-    const report = await this.writes.check(server);
+    const { problems, following } = await this.writes.check(server);
     const { stream } = server;
-    const requiredReplicas = this.#known.required(report.replication);
-    const { replicas } = requiredReplicas === 0 ? { replicas: 0 } : await this.writes.askIfKept(server);
-    const missingReplicas = Math.max(0, requiredReplicas - replicas);
-    this.#verdicts.set(stream, { problems: report.problems, missingReplicas, requiredReplicas });
+    const accounts = this.#accountsOn(server);
+    const { replicas, asked } = await this.writes.askIfKept(server, accounts);
+    const { remoteAddress = '', remotePort = '' } = stream as { remoteAddress?: string; remotePort?: number };
+    const verdict = { problems, following, name: `${remoteAddress}:${remotePort}`, acknowledged: replicas, asked };
+    for (const { key } of accounts) {
+      if (!this.#lacks(verdict, key)) this.#missingSince.delete(key);
+      else if (!this.#missingSince.has(key)) this.#missingSince.set(key, this.#clock.wallNow());
+    }
+    this.#verdicts.set(stream, verdict);
+  }
+
+  #accountsOn(server: Redis): readonly AccountReplicas[] {
+    return this.#known.accounts.filter(({ key }) => findServer(this.#redis, key) === server);
+  }
+
+  #verdictOf(key: string): Verdict | undefined {
+    const server = findServer(this.#redis, key);
+    return server && this.#verdicts.get(server.stream);
+  }
+
+  #lacks({ acknowledged }: Verdict, key: string): boolean {
+    return acknowledged < (this.#known.find(key)?.required ?? 0);
+  }
+
+  /** False if the check waited for fewer replicas than the account now needs, and got them. */
+  #isConclusive(verdict: Verdict, key: string): boolean {
+    const { problems, acknowledged, asked } = verdict;
+    return problems.length > 0 || !this.#lacks(verdict, key) || acknowledged < asked;
+  }
+
+  #isRefused(verdict: Verdict): boolean {
+    return verdict.problems.length > 0 || this.#known.accounts.some(({ key }) => this.#lacks(verdict, key));
+  }
+
+  #describe(verdict: Verdict, key: string): string | undefined {
+    const { problems, acknowledged, following, name } = verdict;
+    if (problems.length > 0) return `This Redis may forget what was sent: ${problems.join('; ')}`;
+    const account = this.#known.find(key);
+    if (account === undefined || acknowledged >= account.required) return undefined;
+    const missing = account.names.filter((each) => each !== name && !following.includes(each));
+    return describeMissing(account, { acknowledged, missing, since: this.#missingSince.get(key) });
   }
 
   /** Logs once at each begin, change and end. */
   #report(): void {
-    const verdicts = this.#current();
-    const reasons = new Set(verdicts.flatMap((verdict) => describe(verdict) ?? []));
+    const servers = listServers(this.#redis);
+    const verdicts = servers.flatMap((server) => {
+      const verdict = this.#verdicts.get(server.stream);
+      return verdict === undefined ? [] : [{ verdict, accounts: this.#accountsOn(server) }];
+    });
+    const reasons = new Set(
+      verdicts.flatMap(({ verdict, accounts }) =>
+        ['', ...accounts.map(({ key }) => key)].flatMap((key) => this.#describe(verdict, key) ?? []),
+      ),
+    );
     const reason = reasons.size === 0 ? undefined : [...reasons].join('; ');
-    const allChecked = verdicts.length === listServers(this.#redis).length;
+    const allChecked = verdicts.length === servers.length;
     if (reason === this.#said || (reason === undefined && !allChecked)) return;
     this.#said = reason;
     if (reason === undefined) this.#logger.info({}, 'Redis keeps its writes again; sends may begin');
@@ -163,12 +237,27 @@ export class RedisMonitor implements RedisCheck {
   }
 }
 
-function describe({ problems, missingReplicas, requiredReplicas }: Verdict): string | undefined {
-  if (problems.length > 0) return `This Redis may forget what was sent: ${problems.join('; ')}`;
-  if (missingReplicas === 0) return undefined;
+interface Missing {
+  readonly acknowledged: number;
+  readonly missing: readonly string[];
+  /** Wall clock, ms. */
+  readonly since: number | undefined;
+}
+
+/** What an operator needs to know of missing replicas: which, since when, and the command that gives one up. */
+export function describeMissing(
+  { required, known, connection: { platformId } }: AccountReplicas,
+  { acknowledged, missing, since }: Missing,
+): string {
+  const names = missing.length === 0 ? '' : `; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`;
+  const time = since === undefined ? '' : `, since ${new Date(since).toISOString()} at the latest`;
+  const way =
+    known > acknowledged
+      ? `If one is gone for good: \`payouts redis-replicas ${known - 1} --account ${platformId} --reason WHY\` (docs/runbooks/replicas-missing.md)`
+      : `REDIS_REPLICAS asks for ${required} here`;
   return (
-    `Only ${requiredReplicas - missingReplicas} of ${requiredReplicas} replicas of Redis acknowledge writes, so a ` +
-    'failover could forget what was sent: bring the missing ones back. If one is gone for good, see "Replicas" in docs/redis.md'
+    `Only ${acknowledged} of ${required} replicas of Redis acknowledge writes, so a failover could forget what was ` +
+    `sent${names}${time}: bring the missing ones back. ${way}`
   );
 }
 

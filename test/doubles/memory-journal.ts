@@ -10,6 +10,7 @@ import type {
   PausedLine,
   RatesLine,
   RejectionNote,
+  ReplicasNote,
   SeenLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView, ViewedJournal } from '../../src/journal/journal-view.js';
@@ -72,6 +73,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   }
 
   readonly noteRates = async (rates: RatesLine['rates']) => this.write({ rates });
+  readonly noteReplicas = async (replicas: ReplicasNote) => this.write({ replicas });
   readonly noteRejected = async (rejected: RejectionNote) => this.write({ rejected });
   async append(send: SendLine) {
     if (this.ledger === undefined) throw new Error('The journal is bound to no ledger');

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../../src/base/errors.js';
 import { SharedWait, WriteConfirmer } from '../../src/ledger/confirm-write.js';
-import { KnownReplicas } from '../../src/ledger/redis-durability.js';
+import { KnownReplicas } from '../../src/ledger/known-replicas.js';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
@@ -66,14 +66,14 @@ describe('with a server that is asked with WAITAOF', () => {
 
   /** The questions that `work` led to, without that of the check before the first write. */
   async function askedDuring(work: () => Promise<unknown>): Promise<string[][]> {
-    await writes.prepare('any');
+    await writes.prepare(connection);
     const before = server.asked.length;
     await work();
     return server.asked.slice(before);
   }
 
   async function whileLate(work: () => Promise<unknown>) {
-    await writes.prepare('any');
+    await writes.prepare(connection);
     server.reply = [0, 0];
     await work();
     server.reply = [1, 0];
@@ -90,7 +90,7 @@ describe('with a server that is asked with WAITAOF', () => {
     ['the disk was late before', [0, 0], /disk/],
   ])('a send does not begin where %s', async (_, reply, reason) => {
     const { begin } = await toBegin(writes);
-    if (reply[1] > 0) await writes.prepare('any');
+    if (reply[1] > 0) await writes.prepare(connection);
     server.reply = reply;
     const begun = begin();
     await expect(begun).rejects.toBeInstanceOf(RedisUnavailableError);
@@ -200,18 +200,38 @@ describe('with a replica', () => {
       return (await toBegin(confirmer(fixed), 'p', other)).begin();
     };
     await expect(begin(2)).rejects.toThrow(/only 1 of 2 replicas/);
-    await silenceReplica();
     expect(await begin(0)).toMatchObject({ kind: 'begun' });
+    await silenceReplica();
+    await expect(begin(0)).rejects.toThrow(SHORT);
   });
 
-  it('a change goes the same way through a producer, which does not wait for what it accepts', async () => {
-    const producer = new PayoutProducer({ platformId: connection.platformId, redisUrl: servers.master.url });
+  it('changes and accepted payouts go the same way through a producer, unless it says otherwise', async () => {
+    const given = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: 'wallet-1' });
+    const options = { platformId: connection.platformId, redisUrl: servers.master.url };
+    const [producer, hasty] = [new PayoutProducer(options), new PayoutProducer({ ...options, confirm: false })];
     expect(await producer.cancel('q')).toMatchObject({ state: 'cancelled' });
+    expect(await producer.enqueue(given('r'))).toMatchObject({ created: true });
     await silenceReplica();
     await expect(producer.cancel('p')).rejects.toThrow(SHORT);
-    const given = { payoutId: 'r', paymentId: 1, amount: '1', addressTo: 'wallet-1' };
-    expect(await producer.enqueue(given)).toMatchObject({ created: true });
+    await expect(producer.enqueue(given('s'))).rejects.toThrow(SHORT);
+    await expect(producer.enqueueMany([given('t')])).rejects.toThrow(SHORT);
+    expect(await hasty.enqueue(given('u'))).toMatchObject({ created: true });
+    await Promise.all([producer.close(), hasty.close()]);
+  });
+
+  it('calls of one moment that accept payouts share their waits', async () => {
+    const producer = new PayoutProducer({ platformId: connection.platformId, redisUrl: servers.master.url });
+    const given = names(200).map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: 'wallet-1' }));
+    await producer.enqueue({ ...(given[0] as (typeof given)[0]), payoutId: 'first' });
+    const admin = new Redis(servers.master.url);
+    const countWaits = async () => Number(/cmdstat_wait:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+    const before = await countWaits();
+    await Promise.all(given.map(async (payout) => producer.enqueue(payout)));
+    const waits = (await countWaits()) - before;
+    admin.disconnect();
     await producer.close();
+    expect(waits).toBeGreaterThan(0);
+    expect(waits).toBeLessThan(30);
   });
 
   it('one that was seen is waited for though the master forgot it, also on a new connection', async () => {
@@ -221,12 +241,16 @@ describe('with a replica', () => {
     await expect(resume()).rejects.toThrow(SHORT);
     await reconnect();
     await expect(resume()).rejects.toThrow(SHORT);
-    // What an operator does who says that the replica is gone for good: a process that starts now has not seen it.
-    expect(await new PayoutLedger(connection, confirmer()).resume('ann', 'back')).toBe(false);
+    // A process that starts now knows as much.
+    const later = new PayoutLedger(connection, confirmer());
+    await expect(later.resume('ann', 'back')).rejects.toThrow(SHORT);
+    await later.lowerReplicas({ count: 0, names: [] }, { by: 'ann', reason: 'the replica is gone for good' });
+    expect(await later.resume('ann', 'back')).toBe(false);
+    expect(await resume()).toBe(false);
   });
 
   it('a connection that changes between a write and its confirmation confirms nothing', async () => {
-    const write = await confirmer().prepare(connection.keys.ledger);
+    const write = await confirmer().prepare(connection);
     await connection.run('pause-account', [1, 'ann', 'lunch']);
     await reconnect();
     await expect(write.confirm()).rejects.toThrow(/the connection changed meanwhile/);

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Cluster, Redis } from 'ioredis';
-import { InvalidConfigError } from '../../src/base/errors.js';
+import { Redis } from 'ioredis';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import {
   checkDurability,
@@ -9,7 +8,6 @@ import {
   findServer,
   findWriteRefusal,
   judge,
-  KnownReplicas,
   parseReplication,
   slotOf,
 } from '../../src/ledger/redis-durability.js';
@@ -95,7 +93,7 @@ describe('a real server', () => {
     const before = await sizeOf();
     expect(await checkServer(redis)).toEqual({
       ...{ durability: 'reply', problems: [], warnings: [] },
-      replication: { role: 'master', replicationId: expect.stringMatching(/^[0-9a-f]{40}$/), online: 0 },
+      ...{ following: [], replicas: { count: 0, names: [] } },
     });
     expect(await findWriteRefusal(redis)).toBeUndefined();
     expect([await redis.dbsize(), await sizeOf()]).toEqual([0, before]);
@@ -169,56 +167,21 @@ it('a master with replicas should stop soon after it lost them', async () => {
 it('the replicas of a server are read from INFO, each once', () => {
   const replica = (host: number, state = 'online', port = 6379, lag = 0) =>
     `ip=10.0.0.${host},port=${port},state=${state},offset=14,lag=${lag}`;
-  const slaves = [replica(2, 'online', 6379, 55), replica(2), replica(3, 'wait_bgsave'), replica(2, 'online', 6380)];
+  const slaves = [
+    replica(2, 'online', 6379, 55),
+    replica(2),
+    replica(3, 'wait_bgsave'),
+    replica(2, 'online', 6380),
+    replica(4, 'online', 6379, 4),
+  ];
   const listed = Object.fromEntries(slaves.map((line, index) => [`slave${index}`, line]));
-  const info = { role: 'master', connected_slaves: '4', master_replid: 'abc', ...listed };
-  expect(parseReplication(info)).toEqual({ role: 'master', replicationId: 'abc', online: 2 });
-  expect(parseReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
-});
-
-const single = new Redis({ lazyConnect: true });
-const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
-const watched = new Redis({ lazyConnect: true, sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'm' });
-const seen = (online: number, replicationId = 'first') => ({ role: 'master', replicationId, online });
-
-it('how many replicas are needed is none where none was ever seen, and one at least with Sentinel', () => {
-  expect(new KnownReplicas(single).required(seen(0))).toBe(0);
-  expect(new KnownReplicas(watched).required(seen(0))).toBe(1);
-});
-
-it.each([
-  // What is behind one address now may be a master that was cut off and restarted.
-  ['one server', single, 2],
-  ['a cluster', cluster, 1],
-  ['Sentinel', watched, 1],
-])(
-  'how many replicas are needed is the highest number that was seen, and is counted again after a failover: %s',
-  (_, redis, afterFailover) => {
-    const known = new KnownReplicas(redis);
-    for (const online of [1, 2, 0]) known.note(seen(online));
-    expect(known.required(seen(0))).toBe(2);
-    known.note(seen(1, 'second'));
-    expect(known.required(seen(1, 'second'))).toBe(afterFailover);
-    expect(known.required(seen(2))).toBe(2);
-  },
-);
-
-it('how many replicas are needed is what the operator says, whatever was seen', () => {
-  for (const [redis, fixed] of [
-    [watched, 1],
-    [watched, 3],
-    [single, 0],
-  ] as const) {
-    const known = new KnownReplicas(redis, fixed);
-    known.note(seen(2));
-    expect(known.required(seen(2))).toBe(fixed);
-  }
-  const make = (redis: Redis, fixed: number) => () => new KnownReplicas(redis, fixed);
-  const words = 'REDIS_REPLICAS: must be a whole number of at least';
-  expect(make(single, 1.5)).toThrow(InvalidConfigError);
-  expect(make(single, 1.5)).toThrow(`${words} 0 (got 1.5)`);
-  const sentinel = `${words} 1, because Sentinel fails over to a replica (got 0)`;
-  expect(make(watched, 0)).toThrow(sentinel);
+  const info = { role: 'master', connected_slaves: '5', master_replid: 'abc', ...listed };
+  expect(parseReplication(info)).toEqual({
+    role: 'master',
+    online: ['10.0.0.2:6379', '10.0.0.2:6380', '10.0.0.4:6379'],
+    following: ['10.0.0.2:6379', '10.0.0.2:6380'],
+  });
+  expect(parseReplication()).toEqual({ role: undefined, online: [], following: [] });
 });
 
 it.each([

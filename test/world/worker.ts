@@ -160,6 +160,7 @@ export function makeWorker({
     gateway: pieces.wrapGateway(parts.gateway, context),
     settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },
     hindrance: () => undefined,
+    acknowledgedReplicas: () => ({ count: 0, names: [] }),
     makeOwner: () => `${name}.${(owners += 1)}`,
     authority: policy?.authority ?? authority,
   };

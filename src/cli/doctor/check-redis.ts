@@ -1,16 +1,20 @@
+import { Redis } from 'ioredis';
 import { GUARD_MS } from '../../base/settings.js';
 import type { Clock } from '../../base/clock.js';
 import {
   checkDurability,
+  checkServer,
   CLOCK_OFFSET_MAX_MS,
   describeClockOffset,
+  findServer,
   findWriteRefusal,
-  KnownReplicas,
+  isWatchedBySentinels,
   listServers,
   readClockOffset,
   readSettings,
 } from '../../ledger/redis-durability.js';
-import { WriteConfirmer } from '../../ledger/confirm-write.js';
+import { KnownReplicas, MAX_REPLICAS } from '../../ledger/known-replicas.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { RedisClient } from '../../base/redis.js';
 import { describeTrouble } from '../../base/redis-errors.js';
 import { ok, problem, warning, type Check, type Finding } from './check-result.js';
@@ -72,34 +76,47 @@ export async function checkRedisDurability(redis: RedisClient, allowVolatileRedi
 }
 
 /**
+ * Whether as many replicas acknowledge writes as an account knows: in its ledger, this host's journal and settings, and
+ * what Redis, Sentinel or the cluster shows. Writes nothing.
  * @param fixed - REDIS_REPLICAS, if set
+ * @param journaled - what this host's journal knows
  * @throws InvalidConfigError if that number is impossible
  */
 export async function checkRedisReplicas(
-  redis: RedisClient,
+  connection: LedgerConnection,
   fixed: number | undefined,
+  journaled: number,
   allowVolatileRedis: boolean,
 ): Promise<Finding> {
-  const known = new KnownReplicas(redis, fixed);
-  const writes = new WriteConfirmer({ redis, known });
-  const asked = await Promise.all(
-    listServers(redis).map(async (server) => {
-      const report = await writes.check(server);
-      const required = known.required(report.replication);
-      return required === 0 ? { replicas: 0, required } : writes.askIfKept(server);
-    }),
-  );
-  const short = asked.find(({ replicas, required }) => replicas < required);
-  if (short !== undefined) {
-    const found = `only ${short.replicas} of ${short.required} acknowledge writes`;
-    const fix = 'Restore the missing replicas; if one is gone for good, see "Replicas" in docs/redis.md.';
+  const { redis, keys, platformId } = connection;
+  const account = new KnownReplicas(redis, fixed).of(connection);
+  account.setJournal(() => journaled);
+  const server = findServer(redis, keys.ledger);
+  if (server === undefined) return problem('the server of the account is not known', 'Check the cluster.');
+  const { following, replicas } = await checkServer(server);
+  await account.read(server);
+  account.see(replicas);
+  const { required, known } = account;
+  if (required === 0) return ok('none known');
+  const acknowledged = Number(await server.call('WAIT', Math.min(required, MAX_REPLICAS), GUARD_MS));
+  if (acknowledged < required) {
+    const missing = account.names.filter((name) => !following.includes(name));
+    const names = missing.length === 0 ? '' : ` (not ${missing.join(', ')})`;
+    const found = `only ${acknowledged} of ${required} acknowledge writes${names}`;
+    const fix =
+      known > acknowledged
+        ? `Bring the missing ones back. If one is gone for good: \`payouts redis-replicas ${known - 1} --account ${platformId} --reason WHY\` (docs/runbooks/replicas-missing.md).`
+        : `REDIS_REPLICAS asks for ${required}: correct it, or bring the missing ones back.`;
     return allowVolatileRedis
       ? warning(`${found}; ALLOW_VOLATILE_REDIS accepts it`, fix)
       : problem(`${found}, so nothing is sent`, fix);
   }
-  if (asked.every(({ required }) => required === 0)) return ok('none needed for a send');
-  return ok(
-    `${Math.min(...asked.map(({ required }) => required))} acknowledge every send before its request is written`,
+  const says = `${required} acknowledge every send before its request is written`;
+  const isListed = isWatchedBySentinels(redis) || !(redis instanceof Redis);
+  if (isListed || fixed !== undefined) return ok(says);
+  return warning(
+    `${says}; a Redis behind one address does not say whether it has more`,
+    'Set REDIS_REPLICAS to the number of all replicas that may become the master.',
   );
 }
 
@@ -153,16 +170,10 @@ export async function checkClock(clock: Clock, redis: RedisClient | undefined): 
   return ok(`${date}, in line with the clock of Redis`);
 }
 
-export function redisChecks(
-  redis: RedisClient,
-  replicas: number | undefined,
-  allowVolatileRedis: boolean,
-  clock: Clock,
-): readonly Check[] {
+export function redisChecks(redis: RedisClient, allowVolatileRedis: boolean, clock: Clock): readonly Check[] {
   return [
     ['Redis writes', async () => checkRedisWrites(redis)],
     ['Redis keeps its data', async () => checkRedisDurability(redis, allowVolatileRedis)],
-    ['Redis replicas', async () => checkRedisReplicas(redis, replicas, allowVolatileRedis)],
     ['Redis latency', async () => checkRedisLatency(redis, clock)],
     ['Redis memory', async () => checkRedisMemory(redis)],
   ];

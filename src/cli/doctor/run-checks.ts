@@ -12,13 +12,14 @@ import {
 } from '../../base/settings.js';
 import { openAudience } from '../../control/keys/audience.js';
 import type { Keyring } from '../../control/keys/keyring.js';
+import { readJournal } from '../../journal/journal-reader.js';
 import { openAccount } from '../../queues/open-account.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { readWorkerKey } from '../context/keys.js';
 import { accountChecks } from './check-account.js';
 import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-journal.js';
 import { checkAudience, checkKeys, checkPolicy } from './check-keys.js';
-import { checkClock, checkRedis, redisChecks } from './check-redis.js';
+import { checkClock, checkRedis, checkRedisReplicas, redisChecks } from './check-redis.js';
 import { type Check, type CheckResult, runEach } from './check-result.js';
 import { checkGateway, checkWorker } from './check-services.js';
 
@@ -34,7 +35,7 @@ export async function* runChecks(
   accounts: readonly AccountOptions[],
 ): AsyncGenerator<CheckResult> {
   const settings = readSettings(SETTINGS, environment);
-  const { redisReplicas, allowVolatileRedis, healthPort: port } = settings;
+  const { allowVolatileRedis, healthPort: port } = settings;
   const clock = systemClock;
   let trouble: string | undefined;
   const listener: Logger = {
@@ -46,7 +47,7 @@ export async function* runChecks(
     const reachable = await checkRedis(redis, () => trouble);
     yield { name: 'Redis', ...reachable };
     const there = reachable.status === 'ok' ? redis : undefined;
-    if (there !== undefined) yield* runEach(redisChecks(there, redisReplicas, allowVolatileRedis, clock));
+    if (there !== undefined) yield* runEach(redisChecks(there, allowVolatileRedis, clock));
     const { keyring, findings } = checkKeys(settings.keysFile, () => readWorkerKey(environment), clock.wallNow());
     const platformIds = accounts.map(({ platformId }) => platformId);
     // Without a port, perhaps no worker serves there. Port 0 does not say which one is used.
@@ -80,7 +81,7 @@ async function* checkAccount(
   clock: Clock,
 ): AsyncGenerator<CheckResult> {
   const { platformId, policyFile, retentionDays, pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
-  const { archiveDir, journalDir } = settings;
+  const { archiveDir, journalDir, redisReplicas, allowVolatileRedis } = settings;
   const isSigned = settings.keysFile !== undefined;
   const checks: Check[] = [];
   // `checkKeys` has already reported an unusable keyring.
@@ -100,11 +101,18 @@ async function* checkAccount(
     return;
   }
   const bound = keyring?.for(openAudience(audience, settings.acceptUnboundUntil, clock));
+  // The checks of the journal report one that cannot be read.
+  const readJournaled = async (): Promise<number> =>
+    (await readJournal(journalDir, platformId).catch(() => undefined))?.knownReplicas ?? 0;
   const opened = openAccount({ platformId, connection: redis, readOnly: true, clock }, 'reply');
   const { ledger, queues } = opened;
   try {
     yield* runEach([
       ['audience', async () => checkAudience(ledger, audience)],
+      [
+        'Redis replicas',
+        async () => checkRedisReplicas(ledger.connection, redisReplicas, await readJournaled(), allowVolatileRedis),
+      ],
       ...journalChecks(journalDir, ledger.connection, isSigned, bound),
       ...accountChecks(ledger, queues, isSigned, pollRate),
     ]);

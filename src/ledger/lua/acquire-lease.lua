@@ -1,5 +1,5 @@
 -- Takes the lease over, if neither it nor the sends changed since the caller read them.
--- ARGV: owner, journalId, journal (JSON: where it is), forgetBefore (ms since 1970: journals unused since are
+-- ARGV: owner, journalId, journal (JSON: where it is, and how many replicas it knows), forgetBefore (ms since 1970: journals unused since are
 --   forgotten; their files are gone), seen owner, epoch, beat, released ('' each for an absent lease), seen sends, seen
 --   last ('' = none)
 -- Returns: the new epoch (1 or more), 0 if something changed meanwhile
@@ -15,6 +15,11 @@ for i = 1, #journals, 2 do
   if (cjson.decode(journals[i + 1]).at or 0) < tonumber(forgetBefore) then redis.call('HDEL', JOURNALS, journals[i]) end
 end
 redis.call('HSETNX', JOURNALS, journalId, journal)
+-- Commands of hosts without a journal wait for as many replicas as the holder's journal knows.
+local replicas = cjson.decode(journal).replicas or 0
+if replicas > (tonumber(redis.call('HGET', LEDGER, 'replicas') or 0) or 0) then
+  redis.call('HSET', LEDGER, 'replicas', string.format('%.0f', replicas))
+end
 -- The `sender` key may be lost. A payout in `sending` still shows that a request may be on its way.
 local sending = redis.call('ZRANGE', INDEX.sending, 0, 0)[1]
 if sending and (redis.call('HGET', SENDER, 'unanswered') or '') == '' then

@@ -23,6 +23,7 @@ export const ACTIVITIES = {
   balance_dropped: 'the balance fell without a payout that explains it',
   drop_accepted: 'accepted an unexplained drop of the balance',
   adopted: 'adopted the ledger',
+  replicas_lowered: 'stated that fewer replicas of Redis remain',
   declared_new: 'stated that no process sends for the account',
   recovered: 'recovered from a journal',
   made_unknown: 'made unknown by an adoption: it may have been sent',
@@ -104,6 +105,7 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   objection: 'objected',
   ledger_adopted: 'adopted',
   declared_new: 'declared_new',
+  replicas_lowered: 'replicas_lowered',
   balance_dropped: 'balance_dropped',
   drop_accepted: 'drop_accepted',
 };

@@ -32,7 +32,7 @@ export interface WorkerReport {
   /** `sender`, `standby` or `refused`; a newer version may have others. */
   readonly role: string;
   readonly reason?: string | undefined;
-  /** `redis` or `disk`, if that is why it refuses; earlier versions write none. */
+  /** `redis`, `replicas` or `disk`, if that is why it refuses; earlier versions write none. */
   readonly cause?: string | undefined;
   /** When this was written. It changes with every report; otherwise the process is gone or hangs. */
   readonly at: number;

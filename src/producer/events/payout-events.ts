@@ -12,6 +12,7 @@ export const ACCOUNT_EVENTS = [
   'objection',
   'ledger_adopted',
   'declared_new',
+  'replicas_lowered',
   'late_payment',
   'tampering',
   'approval',
@@ -30,6 +31,7 @@ export const ACCOUNT_EVENTS = [
  * - `balance_dropped`: the gateway's balance fell without a payout that explains it.
  * - `drop_accepted`: an operator has looked at that.
  * - `declared_new`: an operator stated that no process sends for the account.
+ * - `replicas_lowered`: an operator stated that a replica of Redis is gone for good.
  * - `policy_loaded`: a worker applies the policy of this `hash`, from its start or SIGHUP on.
  * - `journal_head`: the send journal ends with the line of this `hash`. It is published at the start of sending and
  *   every ten minutes.

@@ -45,8 +45,8 @@ interface AccountReadiness {
   readonly epoch?: number;
   /** Why a refused account must not send. */
   readonly reason?: string;
-  /** Set if Redis itself, not the ledger's content, is the reason, or the disk of the journal. */
-  readonly cause?: 'redis' | 'disk';
+  /** Set if Redis itself, not the ledger's content, is the reason, or its missing replicas, or the journal's disk. */
+  readonly cause?: 'redis' | 'replicas' | 'disk';
   /**
    * Null while Redis is unavailable, or if another process works for the account and reports it. A paused account is
    * ready: it waits for an operator, not for another process.

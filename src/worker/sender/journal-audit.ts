@@ -35,6 +35,16 @@ export function describeOtherGateway(ledger: string, own: string): string {
 const STALLED =
   'The disk of the send journal does not answer: nothing is sent until it does. Check the disk or its mount.';
 
+/** A Redis that comes back older, or whose number someone lowers, then needs as many replicas as before. */
+export async function noteReplicas({
+  journal,
+  clock,
+  acknowledgedReplicas,
+}: Pick<SenderRuntime, 'journal' | 'clock' | 'acknowledgedReplicas'>): Promise<void> {
+  const { count, names } = acknowledgedReplicas();
+  if (count > journal.knownReplicas) await journal.noteReplicas({ at: clock.wallNow(), count, names });
+}
+
 /**
  * Whether payouts wait that were signed before this journal began, so that it must be adopted first.
  * If no other journal may know it, a single such payout is held at its turn and stops no others.
@@ -124,6 +134,7 @@ export class JournalAudit {
     if (unread !== undefined && mismatch?.kind !== 'ledger') return unread;
     if (mismatch === undefined) {
       await this.#notePeers(view);
+      await noteReplicas(this.#runtime);
       await this.#replayOutcomes();
       const unknowing = await this.#findUnknowing(view);
       if (unknowing === undefined) this.#status.endRefusal();

@@ -3,7 +3,7 @@ import type { Logger } from '../../base/logger.js';
 import type { AccountSettings } from '../../base/settings.js';
 import type { WithdrawGateway } from '../../gateway/gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { JournalPlace, SenderLedger } from '../../ledger/sender-ledger.js';
+import type { JournalPlace, ReplicasSeen, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Pacer } from './pacer.js';
 import type { SendAuthority } from './send-authority.js';
 import type { WorkerObserver } from './worker-observer.js';
@@ -39,6 +39,8 @@ export interface SenderRuntime {
   readonly authority?: SendAuthority | undefined;
   /** Why Redis may not be trusted with a send now. Called without giving up the event loop. */
   readonly hindrance: () => string | undefined;
+  /** The replicas of Redis that acknowledge now, for the journal to remember. */
+  readonly acknowledgedReplicas: () => ReplicasSeen;
   /** No other start of any process has the same name. */
   readonly makeOwner: () => string;
   /** No other attempt of any process has the same token. */

@@ -9,7 +9,7 @@ import type { PayoutState } from '../../ledger/states.js';
 import type { BeginSend, CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
 import { AttemptRecorder, type OnUnrecordable, type StopGrace } from './attempt-recorder.js';
 import { connectInTime } from './pacer.js';
-import { cannotKnow, describeUnadopted } from './journal-audit.js';
+import { cannotKnow, describeUnadopted, noteReplicas } from './journal-audit.js';
 import type { HeldLease } from './lease-keeper.js';
 import { LedgerCheck, type OwnAttempts } from './ledger-check.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
@@ -98,9 +98,11 @@ export class Sender {
         ? reportMismatch({ kind: 'journal', reason })
         : { kind: 'not_sent', reason };
     }
-    // Without this, an operator's `payouts audit adopt-journal` would take effect after a restart only.
-    const conflict = authority && (await this.#check.compareJournal());
+    // Without this, what operators write to the journal would take effect after a restart only.
+    const conflict = await this.#check.compareJournal();
     if (conflict !== undefined) return conflict;
+    const hindered = this.#runtime.hindrance();
+    if (hindered !== undefined) return { kind: 'not_sent', reason: hindered, code: 'REDIS_UNAVAILABLE' };
     if (this.#pause !== undefined) {
       const reason = await this.#pause.find();
       if (reason !== undefined) return { kind: 'paused', reason };
@@ -202,7 +204,8 @@ export class Sender {
 
     // Once begun, the send is as durable as it can be; a later hindrance concerns the next one.
     const hindrance = this.#runtime.hindrance();
-    if (hindrance !== undefined) return { kind: 'not_sent', reason: hindrance };
+    if (hindrance !== undefined) return { kind: 'not_sent', reason: hindrance, code: 'REDIS_UNAVAILABLE' };
+    await noteReplicas(this.#runtime);
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
     this.#ownAttempts.trackBegin(attempt);

@@ -19,7 +19,8 @@ import { StoppedError } from '../../../src/base/errors.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
-import { testRedisUrl } from '../../support/account.js';
+import { connectLedger } from '../../../src/ledger/ledger-connection.js';
+import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { startMasterWithReplica } from '../../support/replicated-redis.js';
 import { textWith } from '../support/cli-rig.js';
 import { openAccount } from '../../../src/queues/open-account.js';
@@ -75,10 +76,20 @@ it('counts the replicas that acknowledge writes, and warns where Redis requires 
   const servers = await startMasterWithReplica();
   const client = connectRedis(servers.master.url, 'commands');
   try {
-    const acknowledged = finding('ok', '1 acknowledge every send before its request is written');
-    expect(await checkRedisReplicas(client, undefined, false)).toEqual(acknowledged);
-    const missing = finding('problem', 'only 1 of 2 acknowledge writes, so nothing is sent');
-    expect(await checkRedisReplicas(client, 2, false)).toEqual(missing);
+    const connection = connectLedger(client, newPlatformId());
+    const check = async (fixed: number | undefined, journaled = 0) =>
+      checkRedisReplicas(connection, fixed, journaled, false);
+    const acknowledged = '1 acknowledge every send before its request is written';
+    expect(await check(1)).toEqual(finding('ok', acknowledged));
+    expect(await check(undefined)).toEqual(finding('warning', `${acknowledged}; a Redis behind one address`));
+    const missing = 'only 1 of 2 acknowledge writes, so nothing is sent';
+    expect(await check(2)).toEqual(finding('problem', missing));
+    expect(await check(undefined, 2)).toEqual(finding('problem', missing));
+    await client.hset(connection.keys.ledger, 'replicas', '2', 'replicaNames', '10.0.0.1:1 10.0.0.2:1');
+    expect(await check(undefined)).toMatchObject({
+      detail: 'only 1 of 2 acknowledge writes (not 10.0.0.1:1, 10.0.0.2:1), so nothing is sent',
+      fix: expect.stringMatching(/`payouts redis-replicas 1 .*replicas-missing.md/),
+    });
     expect(await checkRedisDurability(client, false)).toEqual(finding('warning', 'min-replicas-to-write is 0'));
   } finally {
     await closeRedis(client);

@@ -244,6 +244,14 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   }),
   scene('pause-account', nothing, pause),
   scene('resume-account', pause, async ({ ledger }) => ledger.resume('ann', 'over')),
+  scene('raise-replicas', nothing, async ({ connection }) =>
+    connection.run('raise-replicas', [2, '10.0.0.1:1 10.0.0.2:1']),
+  ),
+  scene(
+    'lower-replicas',
+    async ({ connection }) => connection.run('raise-replicas', [2, '10.0.0.1:1 10.0.0.2:1']),
+    async ({ ledger }) => ledger.lowerReplicas({ count: 1, names: ['10.0.0.1:1'] }, ANN),
+  ),
   scene('declare-new', nothing, async ({ ledger }) => ledger.declareNew(ANN)),
   scene('bind-ledger', finished(ACCEPTED), async ({ ledger }) => ledger.bind('https://other.example#1', ANN)),
   scene('publish-event: a drop of the balance', nothing, async ({ connection }) => reportDrop(connection, 'missing')),

@@ -75,7 +75,7 @@ export const REDIS_WAYS: readonly Way[] = [
     },
     happens: async ({ others }) => others[0]?.close(),
     told: told(
-      'redisRefused',
+      'replicasMissing',
       'ReplicasMissing',
       [503, 'Only 0 of 1 replicas of Redis acknowledge writes'],
       [1, 'Redis replicas', 'only 0 of 1 acknowledge writes'],

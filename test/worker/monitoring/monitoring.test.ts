@@ -5,7 +5,8 @@ import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
-import { KnownReplicas } from '../../../src/ledger/redis-durability.js';
+import { KnownReplicas } from '../../../src/ledger/known-replicas.js';
+import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { RedisMonitor } from '../../../src/worker/redis-monitor.js';
@@ -141,7 +142,9 @@ let said: string[];
 function startWatch(url: string, clock = quickClock) {
   redis = connectRedis(url, 'sender');
   said = [];
-  watch = new RedisMonitor(redis, new KnownReplicas(redis), clock, listeningLogger(said));
+  const known = new KnownReplicas(redis);
+  known.of(connectLedger(redis, 42));
+  watch = new RedisMonitor(redis, known, clock, listeningLogger(said));
   watch.start();
   afterTest(async () => {
     await watch.stop();
@@ -203,7 +206,7 @@ it('replicas that were seen are needed, also once the master has forgotten them'
   startWatch(servers.master.url);
   await untilMayBegin();
   servers.link.silence(['requests', 'replies']);
-  await redis.set(KEY, 'what the replica does not hear of');
+  await redis.set('{payouts:42}:other', 'what the replica does not hear of');
   await untilRefused(/Only 0 of 1 replicas of Redis acknowledge writes/);
   servers.link.cut();
   await servers.untilReplica('gone');
@@ -220,8 +223,8 @@ it('replicas stop sends at the first write that they do not acknowledge', async 
   startWatch(servers.master.url, patientClock);
   await untilMayBegin();
   servers.link.silence(['requests', 'replies']);
-  const write = await watch.writes.prepare(KEY);
-  await redis.set(KEY, 'written');
+  const write = await watch.writes.prepare(connectLedger(redis, 42));
+  await redis.set('{payouts:42}:other', 'written');
   await expect(write.confirm()).rejects.toThrow(/only 0 of 1 replicas/);
   await untilRefused(/Only 0 of 1/);
 });

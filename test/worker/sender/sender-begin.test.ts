@@ -47,7 +47,7 @@ it('a Redis that may not be trusted gets no begin; that is asked last', async ()
   };
   rig = await makeSendRig({ hindrance: ask });
   const begins = rig.fail('beginSend', UNAVAILABLE, 0);
-  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: hindrance });
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: hindrance, code: 'REDIS_UNAVAILABLE' });
   rig.expectNothingSent();
   expect([begins, await rig.stateOf(), await rig.attemptOf(), rig.journal.sends]).toEqual([[], 'queued', 0, []]);
   hindrance = undefined;

@@ -62,6 +62,7 @@ export function makeRuntime(given: Given = {}): SenderRuntime {
     pacer: new Pacer(clock, settings),
     guardMs: GUARD_MS,
     hindrance: () => undefined,
+    acknowledgedReplicas: () => ({ count: 0, names: [] }),
     makeOwner: () => `one.${(owners += 1)}`,
     makeToken: () => `t-${(tokens += 1)}`,
     relayOutbox: async () => Promise.resolve(0),
