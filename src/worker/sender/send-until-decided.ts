@@ -1,4 +1,5 @@
 import { isAborted } from '../../base/clock.js';
+import type { ErrorCode } from '../../base/errors.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { type SendReport, toNotSent } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
@@ -25,6 +26,9 @@ const RETRY_MIN_MS = 250;
 const RETRY_MAX_MS = 30_000;
 const PAUSED_POLL_MS = 1_000;
 
+/** A begin that Redis did not confirm is tried again so soon, once Redis has been checked. */
+const REDIS_RETRY_MAX_MS = 1_000;
+
 /**
  * Tries again while nothing was sent, and after a pause. Writes at most one attempt. Call it for one payout at a time.
  * @param stop - aborted when no new send may begin; one in progress still gets its response
@@ -34,7 +38,7 @@ export async function sendUntilDecided(
   active: ActiveSender,
   stop: AbortSignal,
 ): Promise<SendDecision> {
-  const { clock, observer, logger } = active.runtime;
+  const { observer, logger } = active.runtime;
   let loggedReason: string | undefined;
   for (let delayMs = RETRY_MIN_MS; !isAborted(stop); delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
     const report = await active.sender.send(payoutId, stop).catch(toNotSent);
@@ -46,7 +50,7 @@ export async function sendUntilDecided(
       case 'not_sent':
         logger.warn({ payoutId, reason: report.reason, retryInMs: delayMs }, 'not sent, will try again');
         observer.notSent(report.reason, delayMs, report.code);
-        await clock.sleep(delayMs, stop);
+        await waitToRetry(active.runtime, report.code, delayMs, stop);
         break;
       case 'paused':
       case 'objected':
@@ -76,6 +80,22 @@ const WAITS = {
   paused: 'the account is paused, its payouts wait; `payouts resume` lets it send again',
   objected: 'a send journal contradicts the ledger, payouts wait; `payouts stats` shows the command that ends this',
 };
+
+/** Redis may be well long before a wait that grew with its outage is over: the check of Redis ends it. */
+async function waitToRetry(
+  { clock, hindrance }: SenderRuntime,
+  code: ErrorCode | undefined,
+  delayMs: number,
+  stop: AbortSignal,
+): Promise<void> {
+  if (code !== 'REDIS_UNAVAILABLE') {
+    await clock.sleep(delayMs, stop);
+    return;
+  }
+  const endsAt = clock.now() + delayMs;
+  await clock.sleep(Math.min(delayMs, REDIS_RETRY_MAX_MS), stop);
+  while (!isAborted(stop) && clock.now() < endsAt && hindrance() !== undefined) await clock.sleep(RETRY_MIN_MS, stop);
+}
 
 async function waitUntilResumed({ clock, senderLedger }: SenderRuntime, stop: AbortSignal): Promise<void> {
   while (!isAborted(stop)) {
