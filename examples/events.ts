@@ -1,6 +1,6 @@
 /**
  * Books every event of an account exactly once, although events are delivered at least once. A file of JSON lines stands for the
- * table of a database: its `eventId` is the primary key, and an event that already exists is skipped.
+ * table of a database: its `id` is the primary key, which stays the same after a failover of Redis, and an event that already exists is skipped.
  *
  *     REDIS_URL=… GATEWAY_PLATFORM_ID=… EVENTS_FILE=./events.jsonl npx tsx examples/events.ts
  */
@@ -16,13 +16,13 @@ const {
 } = process.env;
 
 const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
-const booked = new Set(lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as PayoutEvent).eventId));
+const booked = new Set(lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as PayoutEvent).id));
 
 /** With a database: INSERT … ON CONFLICT (event_id) DO NOTHING, in one transaction with what else the event changes. */
 async function book(event: PayoutEvent): Promise<void> {
-  if (booked.has(event.eventId)) return;
+  if (booked.has(event.id)) return;
   await appendFile(file, `${JSON.stringify(event)}\n`, { flush: true });
-  booked.add(event.eventId);
+  booked.add(event.id);
   process.stdout.write(`${event.payoutId ?? 'account'}: ${event.to ?? event.type}\n`);
 }
 

@@ -93,9 +93,11 @@ const statsSchema = z.looseObject({
 });
 
 const eventSchema = z.looseObject({
+  id: z.string(),
   eventId: z.string(),
   type: z.string(),
   payoutId: optionalText,
+  attempt: z.int().optional(),
   from: stateField.optional(),
   to: stateField.optional(),
   at: timeField,

@@ -28,14 +28,6 @@ export async function prepareWrite(confirmation: Confirmation, connection: Ledge
   return confirmation === 'reply' ? KEPT_BY_REPLY : confirmation.prepare(connection);
 }
 
-/** As {@link prepareWrite}, for payouts that are accepted: without a known replica, Redis's reply suffices. */
-export async function prepareAcceptance(
-  confirmation: Confirmation,
-  connection: LedgerConnection,
-): Promise<PreparedWrite> {
-  return confirmation === 'reply' ? KEPT_BY_REPLY : confirmation.prepareAcceptance(connection);
-}
-
 type Stream = Redis['stream'];
 
 /** Accepting payouts reads an account's number from its ledger again after so long; other writes read it each time. */
@@ -142,6 +134,7 @@ export class WriteConfirmer {
     };
   }
 
+  /** As {@link prepare}, for payouts that are accepted: without a known replica, Redis's reply suffices. */
   async prepareAcceptance(connection: LedgerConnection): Promise<PreparedWrite> {
     const account = this.#known.of(connection);
     const write = await this.prepare(connection);

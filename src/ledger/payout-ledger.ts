@@ -1,7 +1,7 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import { isSameTxhash, txhashSpellings } from '../base/fields.js';
 import { formatAlternatives, formatDuration, formatTimeUtc } from '../base/format.js';
-import { type Confirmation, prepareAcceptance, prepareWrite } from './confirm-write.js';
+import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { type StoredReceipt, toReceiptFields } from './control-record.js';
 import { parseStoredReplicas } from './known-replicas.js';
 import { type LedgerKeys, shortTxhash } from './keys.js';
@@ -55,7 +55,8 @@ export class PayoutLedger {
    * @returns the results in order
    */
   async enqueue(payouts: readonly NewPayout[]): Promise<EnqueueResult[]> {
-    const write = await prepareAcceptance(this.#acceptance, this.connection);
+    if (this.#acceptance === 'reply') return this.#accept(payouts);
+    const write = await this.#acceptance.prepareAcceptance(this.connection);
     const results = await this.#accept(payouts);
     await write.confirm();
     return results;

@@ -8,8 +8,10 @@ import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from '../produ
 
 /** The body of an event's post for `NOTIFY_FORMAT` `json`. */
 export interface Notification {
-  /** The same in every attempt and unique per event, so that a receiver handles each once. */
+  /** The event's `id`: the same in every attempt, also after a failover of Redis, so that a receiver handles each once. */
   readonly id: string;
+  /** Its place in the stream, for an operator who must skip it. */
+  readonly eventId: string;
   /** The payout's new state, or the account's event. */
   readonly type: PayoutEventName;
   readonly platformId: number;
@@ -64,10 +66,11 @@ export function describeEvent(
   payout: Payout | undefined,
   currencies: readonly Currency[] = [],
 ): Notification {
-  const { eventId, at, by, reason, hash } = event;
+  const { id, eventId, at, by, reason, hash } = event;
   const runbook = RUNBOOKS[type];
   return {
-    id: `${platformId}:${eventId}`,
+    id: `${platformId}:${id}`,
+    eventId,
     type,
     platformId,
     at,

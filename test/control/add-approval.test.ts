@@ -40,10 +40,10 @@ it('keeps one of each key of a payout that is queued or held, and has it judged 
   await add(bobs, 'wrong\naddress');
   expect(await approvals()).toEqual([approval('ann'), bobs]);
   expect(await account.redis.smembers(account.connection.keys.recheck)).toEqual(['p']);
-  const event = { type: 'approval', payoutId: 'p', at: AT };
+  const event = { type: 'approval', payoutId: 'p', attempt: 0, at: AT };
   expect(await told()).toEqual([
-    { ...event, decision: 'approve', by: 'ann' },
-    { ...event, decision: 'reject', by: 'bob', reason: 'wrong address' },
+    { ...event, id: `p#0#approval#ann#${Date.parse(AT)}`, decision: 'approve', by: 'ann' },
+    { ...event, id: `p#0#approval#bob#${Date.parse(AT)}`, decision: 'reject', by: 'bob', reason: 'wrong address' },
   ]);
 });
 

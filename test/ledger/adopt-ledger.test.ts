@@ -60,7 +60,7 @@ it('bind binds the ledger to another gateway once, with the act, and says so in 
   expect(await unchanged(async () => bind('https://other.example#1', 'again'))).toBe(false);
   expect(await bind('https://third.example#1', 'signed')).toBe(true);
   expect(await readSenderView(connection)).toMatchObject({ audience: 'https://third.example#1', adoptAct: 'signed' });
-  const reasons = (await redis.xrange(keys.events, '-', '+')).map(([, entry]) => entry.at(-1));
+  const reasons = (await redis.xrange(keys.events, '-', '+')).map(([, entry]) => entry[entry.indexOf('reason') + 1]);
   expect(reasons).toEqual(['other', 'third'].map((name) => `bound to "https://${name}.example#1": restored a copy`));
 });
 

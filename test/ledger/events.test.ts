@@ -5,6 +5,7 @@ import { readActivity } from '../../src/ledger/reads/activity.js';
 import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../src/ledger/reads/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
 import {
+  ACCEPTED,
   beginOne,
   change,
   clock,
@@ -71,6 +72,49 @@ it('the event stream reports every change of a payout in order, in the same step
   ]);
 });
 
+describe('what identifies an event', () => {
+  const read = async () => readEvents(connection, { sinceMs: 0 }, 100);
+
+  it('is the payout, its attempt and its state, and the time of what may come again in an attempt', async () => {
+    await enqueue('p');
+    await sender.revertSend(await beginOne('p'), 'no connection');
+    await finish(await beginOne('p'), REJECTED, TRIPS);
+    await change('p', 'rejected', 'queued', { by: 'ann', reason: 'again' });
+    const at = Date.parse(AT);
+    const events = await read();
+    expect(events.map(({ id }) => id)).toEqual([
+      'p#0#queued',
+      'p#1#sending',
+      `p#1#queued#${at}`,
+      'p#2#sending',
+      'p#2#rejected',
+      `paused#${at}`,
+      `p#2#queued#${at}`,
+    ]);
+    expect(events.map(({ attempt }) => attempt)).toEqual([0, 1, 1, 2, 2, undefined, 2]);
+  });
+
+  it('survives a failover to a replica that lacked the change, which then comes at another place', async () => {
+    await enqueue('p');
+    const attempt = await beginOne('p');
+    const replica = await Promise.all(
+      (await redis.keys(`${keys.prefix}:*`)).map(async (key) => [key, await redis.dumpBuffer(key)] as const),
+    );
+    const finishAndRead = async () => {
+      await finish(attempt, ACCEPTED);
+      return (await read()).at(-1);
+    };
+    const first = await finishAndRead();
+    await redis.unlink(...(await redis.keys(`${keys.prefix}:*`)));
+    for (const [key, content] of replica) await redis.restore(key, 0, content);
+    clock.advance(1_234);
+    const second = await finishAndRead();
+    expect([first?.id, second?.id]).toEqual(['p#1#in_progress', 'p#1#in_progress']);
+    expect(second?.eventId).not.toBe(first?.eventId);
+    expect(second?.at).not.toBe(first?.at);
+  });
+});
+
 it('the event stream reports a recovery, an adoption, and an objection once for each reason', async () => {
   await enqueue('p');
   const left = await beginOne('p');
@@ -100,8 +144,8 @@ describe('an event that a worker publishes', () => {
     const any: unknown = expect.any(String);
     const head = 'journal abcdef012345, send number 7';
     expect(await read()).toEqual([
-      { eventId: any, at: any, type: 'journal_head', hash: HEAD.hash, reason: head },
-      { eventId: any, at: any, type: 'policy_loaded', hash: POLICY, reason: 'policy.yaml, by host:1' },
+      { id: any, eventId: any, at: any, type: 'journal_head', hash: HEAD.hash, reason: head },
+      { id: any, eventId: any, at: any, type: 'policy_loaded', hash: POLICY, reason: 'policy.yaml, by host:1' },
     ]);
     expect(parseHeadReason(head)).toBe('abcdef012345');
     expect(parseHeadReason('journal abcdef012345')).toBeUndefined();

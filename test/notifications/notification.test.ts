@@ -21,14 +21,14 @@ const PAYOUT = {
 
 const REJECTED = describeEvent(
   4242,
-  { eventId: '17-0', type: 'state', payoutId: 'invoice-77', from: 'sending', to: 'rejected', at: AT },
+  { id: 'e17', eventId: '17-0', type: 'state', payoutId: 'invoice-77', from: 'sending', to: 'rejected', at: AT },
   'rejected',
   PAYOUT,
 );
 
 it('says what happened to a payout, without its address and metadata', () => {
   expect(REJECTED).toEqual({
-    ...{ id: '4242:17-0', type: 'rejected', platformId: 4242, at: AT },
+    ...{ id: '4242:e17', eventId: '17-0', type: 'rejected', platformId: 4242, at: AT },
     payout: {
       ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', attempt: 1 },
       ...{ message: 'wallet <closed> & gone', reference: 'order 5' },
@@ -39,19 +39,26 @@ it('says what happened to a payout, without its address and metadata', () => {
 });
 
 it('says what happened to the account, who did it and why', () => {
-  const event = { eventId: '18-0', type: 'paused', at: AT, by: 'alice', reason: 'ticket 7' } as const;
+  const event = { id: 'e18', eventId: '18-0', type: 'paused', at: AT, by: 'alice', reason: 'ticket 7' } as const;
   expect(describeEvent(4242, event, 'paused', undefined)).toEqual({
-    ...{ id: '4242:18-0', type: 'paused', platformId: 4242, at: AT, by: 'alice', reason: 'ticket 7' },
+    ...{ id: '4242:e18', eventId: '18-0', type: 'paused', platformId: 4242, at: AT, by: 'alice', reason: 'ticket 7' },
     text: 'Account 4242 is Paused: nothing is sent until an operator resumes it — ticket 7 (alice) → docs/runbooks/paused.md',
     runbook: 'docs/runbooks/paused.md',
   });
-  const head = { eventId: '19-0', type: 'journal_head', at: AT, hash: 'ab12', reason: 'journal c0ffee' } as const;
+  const head = {
+    id: 'e19',
+    eventId: '19-0',
+    type: 'journal_head',
+    at: AT,
+    hash: 'ab12',
+    reason: 'journal c0ffee',
+  } as const;
   const said = describeEvent(4242, head, 'journal_head', undefined);
   expect(said).toMatchObject({ hash: 'ab12', text: expect.stringMatching(/4242 .* — ab12 — journal c0ffee/) });
 });
 
 it('names the currency where the gateway told its name, and no message of a later state', () => {
-  const event = { eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
+  const event = { id: 'e17', eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
   const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined }];
   const { text } = describeEvent(4242, event, 'queued', PAYOUT, currencies);
   expect(text).toBe('Account 4242: payout invoice-77 is queued — 12.5 USDT (TRC-20)');
@@ -60,7 +67,7 @@ it('names the currency where the gateway told its name, and no message of a late
 it('says of a payout that is held why, and that someone altered it', () => {
   const held = { kind: 'signature', reason: 'wrong', message: 'its amount was altered' } as const;
   const payout = { ...PAYOUT, state: 'held', message: 'of an earlier attempt', held } as const;
-  const of = { eventId: '20-0', payoutId: 'invoice-77', to: 'held', at: AT } as const;
+  const of = { id: 'e20', eventId: '20-0', payoutId: 'invoice-77', to: 'held', at: AT } as const;
   const notification = describeEvent(4242, { ...of, type: 'state', from: 'queued' }, 'held', payout);
   expect(notification.payout).toMatchObject({ state: 'held', held });
   expect(notification.text).toMatch(/invoice-77 is held — .* — its amount was altered → docs\/runbooks\/held\.md$/);
@@ -78,7 +85,7 @@ it('names the runbook of the alert about the same', () => {
     ['unknown', 'PayoutsUnknown'],
     ['failed', 'PayoutsFailed'],
   ] as const) {
-    const event = { eventId: '19-0', type: 'paused', at: AT } as const;
+    const event = { id: 'e19', eventId: '19-0', type: 'paused', at: AT } as const;
     const rule = alertRules.find((each) => each.alert === alert);
     expect(describeEvent(4242, event, type, undefined).runbook).toBe(rule?.annotations.runbook);
   }
@@ -100,7 +107,7 @@ it('a request is signed over time and body, by HMAC-SHA256', () => {
   expect(JSON.parse(body) as Notification).toEqual(REJECTED);
   expect(headers).toEqual({
     'content-type': 'application/json; charset=utf-8',
-    'payouts-notification-id': '4242:17-0',
+    'payouts-notification-id': '4242:e17',
     'payouts-signature': `t=9,v1=${sign('k', 9, body)}`,
   });
   // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret

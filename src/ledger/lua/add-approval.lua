@@ -39,5 +39,5 @@ redis.call('SADD', RECHECK, payout.id)
 -- approval could otherwise hold up the queue with it.
 if not is_there then redis.call('HSET', record, 'decisions', payout.decisions + 1, FIELD .. by, approval) end
 local append = is_there and append_missing_event or append_event
-append('approval', payout.id, '', decision, at, by, reason)
+append('approval', payout.id, '', decision, at, by, reason, payout.attempt)
 return 1

@@ -15,7 +15,7 @@ local new_sends = math.max(tonumber(sender[2] or 0), tonumber(sends)) + 1
 redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released', 0, 'sends', new_sends,
   'last', token, 'unanswered', 'adopted', 'inFlightMs', inFlightMs)
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
-append_event('ledger_adopted', '', '', '', at, by, reason)
+append_event('ledger_adopted', '', '', '', at, by, reason, '')
 local given_up = 11 + 2 * tonumber(count)
 -- Format 1 recorded an objection as a pause, which its workers still obey.
 if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then

@@ -5,7 +5,7 @@ local at, by, reason, act, audience = unpack(ARGV)
 if account.audience == audience then return 0 end
 -- Write the event first: an operator repeats an interrupted command, which then appears twice but never goes
 -- unrecorded.
-append_event('ledger_adopted', '', '', '', at, by, reason)
+append_event('ledger_adopted', '', '', '', at, by, reason, '')
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
 redis.call('HSET', LEDGER, 'audience', audience)
 return 1

@@ -15,6 +15,6 @@ for state, index in pairs(INDEX) do
   if not is_never_sent and exists then return { -22, 'a payout is ' .. state } end
 end
 if not at or sender[3] == '1' then return 0 end
-append_missing_event('declared_new', '', '', '', at, by, reason)
+append_missing_event('declared_new', '', '', '', at, by, reason, '')
 redis.call('HSET', SENDER, 'owner', '', 'epoch', 0, 'beat', 0, 'released', 1)
 return 1

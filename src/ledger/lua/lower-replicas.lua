@@ -5,6 +5,6 @@ local at, by, reason, count, names = unpack(ARGV)
 local ledger = redis.call('HMGET', LEDGER, 'untold', 'replicas')
 tell_untold(ledger[1])
 -- The act first: a lower number is never without it.
-append_missing_event('replicas_lowered', '', '', '', at, by, reason)
+append_missing_event('replicas_lowered', '', '', '', at, by, reason, '')
 redis.call('HSET', LEDGER, 'replicas', count, 'replicaNames', names)
 return tonumber(ledger[2] or 0) or 0

@@ -7,9 +7,9 @@ local reason = cjson.decode(objection).reason
 if standing and cjson.decode(standing).reason == reason then
   -- A number in JSON; events hold the text.
   at = string.format('%.0f', cjson.decode(standing).at)
-  append_missing_event('objection', '', '', '', at, journalId, reason)
+  append_missing_event('objection', '', '', '', at, journalId, reason, '')
   return 0
 end
 redis.call('HSET', OBJECTIONS, journalId, objection)
-append_event('objection', '', '', '', at, journalId, reason)
+append_event('objection', '', '', '', at, journalId, reason, '')
 return 1

@@ -4,5 +4,5 @@
 local kind, at, to, by, reason = unpack(ARGV)
 tell_untold(redis.call('HGET', LEDGER, 'untold'))
 -- A repetition after an interruption or a lost reply appends nothing.
-append_missing_event(kind, '', '', to, at, by, reason)
+append_missing_event(kind, '', '', to, at, by, reason, '')
 return 1

@@ -46,11 +46,18 @@ export type PayoutEventName = PayoutState | Exclude<PayoutEventType, 'state'>;
 
 /** One change of a payout, or of the account. */
 export interface PayoutEvent {
-  /** The place in the stream: events come in the order of their ids. */
+  /**
+   * What happened, for whoever must handle it once: the payout, its attempt and its state, such as
+   * `invoice-77#1#completed`. After a failover of Redis the same event may come again at another place in the stream.
+   */
+  readonly id: string;
+  /** The place in the stream: events come in the order of their places. */
   readonly eventId: string;
   readonly type: PayoutEventType;
   /** Absent for an event of the account. */
   readonly payoutId?: string;
+  /** Of the payout: 0 before its first send. */
+  readonly attempt?: number;
   readonly from?: PayoutState;
   readonly to?: PayoutState;
   readonly decision?: ApprovalDecision;
@@ -83,12 +90,14 @@ export async function findEventsEnd({ redis, keys }: LedgerConnection): Promise<
 }
 
 export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEvent {
-  const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
+  const fields = pairsToRecord(pairs);
+  const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '', attempt = '' } = fields;
   const decision = APPROVAL_DECISIONS.find((known) => type === 'approval' && known === to);
   return {
+    id: identify({ type, payoutId, attempt, from, to, at, by, reason }),
     eventId,
     type: ACCOUNT_EVENTS.find((other) => other === type) ?? 'state',
-    ...(payoutId === '' ? {} : { payoutId }),
+    ...(payoutId === '' ? {} : { payoutId, attempt: Number(attempt) }),
     ...(isPayoutState(from) ? { from } : {}),
     ...(isPayoutState(to) ? { to } : {}),
     ...(decision === undefined ? {} : { decision }),
@@ -97,6 +106,20 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
     ...(by === '' ? {} : { by }),
     ...(reason === '' ? {} : { reason }),
   };
+}
+
+type EventFields = Readonly<Record<'type' | 'payoutId' | 'attempt' | 'from' | 'to' | 'at' | 'by' | 'reason', string>>;
+
+/** Survives a failover, which can change an event's place in the stream and the time of what is done again. */
+function identify({ type, payoutId, attempt, from, to, at, by, reason }: EventFields): string {
+  if (payoutId === '') return `${type}#${at}`;
+  const ofAttempt = `${payoutId}#${attempt}`;
+  if (type === 'late_payment') return `${ofAttempt}#${type}#${reason}`;
+  if (type === 'approval') return `${ofAttempt}#${type}#${by}#${at}`;
+  if (type !== 'state') return `${ofAttempt}#${type}#${at}`;
+  // A payout may be held, and queued again, several times in one attempt.
+  const isRepeatable = to === 'held' || (to === 'queued' && from !== '');
+  return isRepeatable ? `${ofAttempt}#${to}#${at}` : `${ofAttempt}#${to}`;
 }
 
 /** Waits at the end of an account's event stream, on a connection of its own. */

@@ -13,7 +13,7 @@ local function untold(kind, at, by, reason)
 end
 
 local function tell(kind, at, by, reason)
-  append_event(kind, '', '', '', at, by, reason)
+  append_event(kind, '', '', '', at, by, reason, '')
   redis.call('HDEL', LEDGER, 'untold')
 end
 
@@ -21,7 +21,7 @@ local function tell_untold(text)
   if not text then return end
   local kind, at, by, reason = string.match(text, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
   if kind == 'resumed' then redis.call('HDEL', LEDGER, unpack(UNPAUSED)) end
-  append_missing_event(kind, '', '', '', at, by, reason)
+  append_missing_event(kind, '', '', '', at, by, reason, '')
   redis.call('HDEL', LEDGER, 'untold')
 end
 

@@ -10,13 +10,15 @@ local function append_act(kind, payoutId, from, to, at, by, reason, count, since
     'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since)
 end
 
+-- `attempt`: the payout's, '' for an event of the account. With payoutId and `to` it identifies a change, also after a
+-- failover, which gives the same change another place in the stream.
 -- `is_noted`: an interrupted script has recorded the act.
-local function append_event(kind, payoutId, from, to, at, by, reason, is_noted)
+local function append_event(kind, payoutId, from, to, at, by, reason, attempt, is_noted)
   -- Write the act first: an event then never lacks its act.
   if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1, '') end
   -- Redis stores entries with the same fields compactly.
   redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
-    'at', at, 'by', by, 'reason', reason)
+    'at', at, 'by', by, 'reason', reason, 'attempt', attempt)
 end
 
 -- How far to search for an entry of an interrupted script: 3 ms for events, a third of that for the rarer acts.
@@ -33,9 +35,9 @@ local function has_event(stream, kind, payoutId, to, at)
 end
 
 -- Appends an event unless an interrupted script has.
-local function append_missing_event(kind, payoutId, from, to, at, by, reason)
+local function append_missing_event(kind, payoutId, from, to, at, by, reason, attempt)
   if has_event(EVENTS, kind, payoutId, to, at) then return end
-  append_event(kind, payoutId, from, to, at, by, reason, by ~= '' and has_event(ACTIVITY, kind, payoutId, to, at))
+  append_event(kind, payoutId, from, to, at, by, reason, attempt, by ~= '' and has_event(ACTIVITY, kind, payoutId, to, at))
 end
 
 -- Records one act for many payouts. The successive calls of one command count as one act.

@@ -9,7 +9,7 @@ end
 local function tell_tampering(payout, at, append)
   local text = redis.call('HGET', payout.record, 'held')
   local held = text and cjson.decode(text) or {}
-  if held.isTampering then append('tampering', payout.id, '', 'held', at, '', held.reason .. ': ' .. held.message) end
+  if held.isTampering then append('tampering', payout.id, '', 'held', at, '', held.reason .. ': ' .. held.message, payout.attempt) end
 end
 
 -- Adds a payout to the index of a state that is never left.
@@ -39,7 +39,7 @@ end
 local function follow(payout, from, at, by, reason, seq)
   enter_index(payout, seq)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
-  append_event('state', payout.id, from, payout.state, at, by, reason)
+  append_event('state', payout.id, from, payout.state, at, by, reason, payout.attempt)
   if payout.state == 'held' then tell_tampering(payout, at, append_event) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
   end_change(payout, from)
@@ -75,7 +75,7 @@ local function complete(payout, from)
   local at, to, by, reason = read_history_entry(entry)
   if not is_in_index(payout) then enter_index(payout, to == 'queued' and has_place(place) and place or nil) end
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
-  append_missing_event('state', payout.id, from, to, at, by, reason)
+  append_missing_event('state', payout.id, from, to, at, by, reason, payout.attempt)
   if to == 'held' then tell_tampering(payout, at, append_missing_event) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
   end_change(payout, from)

@@ -83,5 +83,5 @@ local function note_late_payment(payout, txhash, at)
   if isRepeated then at = late[2] else redis.call('HSET', payout.record, 'lateTxhash', txhash, 'lateAt', at) end
   redis.call('ZADD', LATE, 'NX', at, payout.id)
   if isRepeated and has_event(EVENTS, 'late_payment', payout.id, payout.state, at) then return end
-  append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. txhash)
+  append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. txhash, payout.attempt)
 end

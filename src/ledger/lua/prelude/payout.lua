@@ -20,6 +20,13 @@ local function is_last(payout, attempt, token)
   return payout ~= nil and payout.attempt == attempt and knows(payout, attempt, token)
 end
 
+local function attempt_in(fields, otherwise)
+  for i = 1, #(fields or {}), 2 do
+    if fields[i] == 'attempt' then return fields[i + 1] end
+  end
+  return otherwise
+end
+
 -- The caller has checked the special rules of the transition; that it exists is checked here, before any write.
 -- `fields`: field, value, … that change with it. `seq`: its place in the new index; nil for the end.
 local function move(payout, to, at, by, reason, fields, seq)
@@ -27,7 +34,7 @@ local function move(payout, to, at, by, reason, fields, seq)
   if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
   redis.call('HSET', payout.record, 'state', to, 'n', payout.n + 1, 'h' .. payout.n, history_entry(to, at, by, reason),
     'pending', from, unpack(fields or {}))
-  payout.state, payout.n = to, payout.n + 1
+  payout.state, payout.n, payout.attempt = to, payout.n + 1, attempt_in(fields, payout.attempt)
   follow(payout, from, at, by, reason, seq)
 end
 
@@ -39,7 +46,9 @@ end
 
 -- `seq`: its place in the index, if the caller needs the number too.
 local function create(record, state, at, by, reason, fields, seq)
-  local payout = { record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state }
+  local payout = {
+    record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state, attempt = attempt_in(fields, 0),
+  }
   redis.call('HSET', record, 'state', state, 'n', 1, 'h0', history_entry(state, at, by, reason), 'pending', '',
     unpack(fields))
   follow(payout, '', at, by, reason, seq)
