@@ -8,7 +8,7 @@ import { until } from './until.js';
 /** Redis servers that hold each other's copies, of which tests may kill some. */
 export type ReplicatedRedis = Readonly<
   { url: string; close(): Promise<void> } & Record<
-    'killMaster' | 'killReplica' | 'killOtherReplicas' | 'startReplicaAgain',
+    'killMaster' | 'killReplica' | 'killOtherReplicas' | 'startReplicaAgain' | 'startMasterAgain',
     (key: string) => Promise<void>
   >
 >;
@@ -34,6 +34,10 @@ export async function startRedisCluster() {
     killReplica: async (key: string) => kill((await findOwners(nodes, key)).replica.server),
     beginMove: async (key: string) => beginMove(nodes, key),
     killOtherReplicas: async () => Promise.resolve(),
+    async startMasterAgain(key: string) {
+      const { master } = await findOwners(nodes, key);
+      master.server = await startLocalRedis({ dir: master.dir, port: master.server.port, args: master.args });
+    },
     async startReplicaAgain(key: string) {
       const { replica } = await findOwners(nodes, key);
       replica.server = await startLocalRedis({ dir: replica.dir, port: replica.server.port, args: replica.args });

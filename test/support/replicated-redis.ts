@@ -47,6 +47,7 @@ export async function startRedisSentinel(): Promise<ReplicatedRedis> {
     killReplica: async () => killReplica(0),
     killOtherReplicas: async () => killReplica(1),
     startReplicaAgain: async () => servers.startReplicaAgain(0),
+    startMasterAgain: async () => servers.startMasterAgain(),
     close: async () => servers.close(),
   };
 }
@@ -62,11 +63,12 @@ async function startSentinelServers(
   const root = await mkdtemp(join(tmpdir(), 'payouts-sentinel-'));
   const masterPort = await findFreePort();
   const announced = await announcedPortOf(masterPort);
-  const master = await startLocalRedis({
+  const masterOptions = {
     dir: await mkdtemp(join(root, 'master-')),
     port: masterPort,
     args: [...args, '--replica-announce-port', String(announced)],
-  });
+  };
+  let master = await startLocalRedis(masterOptions);
   const replicaArgs = [...args, '--replicaof', `127.0.0.1 ${announced}`, '--repl-diskless-sync-delay', '0'];
   const replicas: LocalRedis[] = [];
   for (let index = 0; index < REPLICAS; index += 1) {
@@ -79,8 +81,14 @@ async function startSentinelServers(
   for (let index = 0; index < SENTINELS; index += 1) sentinels.push(await startSentinel(root, announced));
   for (const { port } of sentinels) await untilWatching(port);
   return {
-    master,
+    get master() {
+      return master;
+    },
     replicas,
+    /** Sentinel makes it a replica of the new one. */
+    async startMasterAgain() {
+      master = await startLocalRedis(masterOptions);
+    },
     sentinelPorts: sentinels.map(({ port }) => port),
     async startReplicaAgain(index: number) {
       const { dir, port } = replicas[index] as LocalRedis;
