@@ -144,7 +144,7 @@ export class WriteConfirmer {
     const isRecent = performance.now() - (this.#readAt.get(account) ?? -Infinity) < READ_AGAIN_MS;
     if (!isRecent || !report.seenBy.has(account)) {
       try {
-        await this.#refresh(server, report, [account]);
+        await this.#refresh(report, [account]);
       } catch (error) {
         throw toRedisError(error);
       }
@@ -189,7 +189,7 @@ export class WriteConfirmer {
     const report = this.#reports.get(stream);
     if (report === undefined) throw new RedisUnavailableError('the server has to be checked again');
     // Before the wait, which then covers the number itself.
-    await this.#refresh(server, report, accounts);
+    await this.#refresh(report, accounts);
     // An absurd number lets nothing be confirmed, as `required` says; Redis itself takes no larger one.
     const asked = Math.min(MAX_REPLICAS, Math.max(0, ...accounts.map(({ required }) => required)));
     if (report.durability === 'waitaof') {
@@ -202,10 +202,10 @@ export class WriteConfirmer {
   }
 
   /** Reads each account's number from its ledger, and raises it to what was seen. */
-  async #refresh(server: Redis, report: Checked, accounts: readonly AccountReplicas[]): Promise<void> {
+  async #refresh(report: Checked, accounts: readonly AccountReplicas[]): Promise<void> {
     await Promise.all(
       accounts.map(async (account) => {
-        await account.read(server);
+        await account.read(this.#redis);
         this.#readAt.set(account, performance.now());
         if (!report.seenBy.has(account)) account.see(report.replicas);
         report.seenBy.add(account);

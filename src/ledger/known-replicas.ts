@@ -108,8 +108,8 @@ export class AccountReplicas {
   }
 
   /** Reads the ledger's number. @throws the error of ioredis */
-  async read(server: Redis): Promise<void> {
-    const [count, names] = await server.hmget(this.key, 'replicas', 'replicaNames');
+  async read(redis: RedisClient): Promise<void> {
+    const [count, names] = await redis.hmget(this.key, 'replicas', 'replicaNames');
     this.#ledger = parseStoredReplicas(count, names);
   }
 

@@ -34,6 +34,12 @@ export async function startRedisCluster() {
     killReplica: async (key: string) => kill((await findOwners(nodes, key)).replica.server),
     beginMove: async (key: string) => beginMove(nodes, key),
     killOtherReplicas: async () => Promise.resolve(),
+    /** Without the master's consent, or that of a majority. */
+    async takeOver(key: string) {
+      const { replica } = await findOwners(nodes, key);
+      await untilReply(replica.admin, 'PING', /PONG/);
+      await untilReply(replica.admin, 'CLUSTER FAILOVER TAKEOVER', /OK|master/);
+    },
     async startMasterAgain(key: string) {
       const { master } = await findOwners(nodes, key);
       master.server = await startLocalRedis({ dir: master.dir, port: master.server.port, args: master.args });

@@ -94,7 +94,7 @@ export async function checkRedisReplicas(
   const server = findServer(redis, keys.ledger);
   if (server === undefined) return problem('the server of the account is not known', 'Check the cluster.');
   const { following, replicas } = await checkServer(server);
-  await account.read(server);
+  await account.read(redis);
   account.see(replicas);
   const { required, known } = account;
   if (required === 0) return ok('none known');

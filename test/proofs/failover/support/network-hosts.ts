@@ -81,25 +81,15 @@ export class NetworkHosts {
     this.#ip(['link', 'set', `port${host}`, 'up']);
   }
 
-  /** Loses and delays what goes to the host. */
-  spoil(host: number, lossPercent: number, delayMs: number): void {
-    const netem = ['netem', 'loss', `${lossPercent}%`, 'delay', `${delayMs}ms`, `${delayMs / 2}ms`];
-    run('nsenter', [
-      '-t',
-      String(this.#hub.pid),
-      '-n',
-      'tc',
-      'qdisc',
-      'replace',
-      'dev',
-      `port${host}`,
-      'root',
-      ...netem,
-    ]);
-  }
-
-  repair(host: number): void {
-    run('nsenter', ['-t', String(this.#hub.pid), '-n', 'tc', 'qdisc', 'del', 'dev', `port${host}`, 'root']);
+  /** Cuts and heals a host's link several times a second, as a bad cable does: what is sent arrives late, or twice. */
+  async flap(host: number, forMs: number): Promise<void> {
+    const endsAt = performance.now() + forMs;
+    for (let turn = 0; performance.now() < endsAt; turn += 1) {
+      this.cut(host);
+      await delay(100 + 150 * (turn % 5));
+      this.heal(host);
+      await delay(150 + 100 * (turn % 3));
+    }
   }
 
   async close(): Promise<void> {
