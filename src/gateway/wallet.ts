@@ -1,13 +1,16 @@
-import { createHash } from 'node:crypto';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { base58, base58xrp, bech32, bech32m } from '@scure/base';
+import { bech32, bech32m } from '@scure/base';
+import { parseBase32 } from './wallet/base32-wallet.js';
+import { isBase58, parseBase58 } from './wallet/base58-wallet.js';
+import { bothNets, type Chain } from './wallet/chain.js';
+import { crc16, type Untagged, type WalletFamily, wrong } from './wallet/untagged.js';
 
 /**
  * Which wallet an address names. A wallet has many spellings, and an address may include a destination tag. Every
  * comparison of addresses uses `walletKey` or `walletAndTagKey`, to decide whether the tag counts.
  */
 
-export type WalletFamily = 'ton' | 'cashaddr' | 'bech32' | 'base58' | 'evm' | 'hex' | 'xrp';
+export type { Chain, WalletFamily };
 
 export interface Wallet {
   /** The address format. Undefined if no family has this form, or if a tag follows a family without tags. */
@@ -16,11 +19,11 @@ export interface Wallet {
   readonly key: string;
   /** The destination tag; of XRP without leading zeros. */
   readonly tag: string | undefined;
+  /** The networks that have such a wallet; undefined if the form does not show it. */
+  readonly chains?: readonly Chain[] | undefined;
   /** The problem, if the form names the family: the end of a sentence that begins with the address. */
   readonly problem?: string | undefined;
 }
-
-type Untagged = Omit<Wallet, 'tag'> & { readonly tag?: string | undefined };
 
 /**
  * Parses an address with its tag; never throws. An unknown form is its own key.
@@ -34,12 +37,14 @@ export function parseWallet(addressTo: string): Wallet {
 function parse(addressTo: string, isChecked: boolean): Wallet {
   const [address, tag] = splitTag(addressTo);
   const untagged = parseUntagged(address, isChecked);
-  const { family, key, problem } = untagged;
-  if (tag === undefined) return { family, key, tag: untagged.tag, problem };
+  const { family, key, problem, chains } = untagged;
+  if (tag === undefined) return { family, key, tag: untagged.tag, chains, problem };
   // An X-address already includes its tag, or states that there is none.
-  if (family === 'xrp' && address !== key) return { family: undefined, key, tag: `${untagged.tag ?? ''}:${tag}` };
-  if (family === 'xrp') return { family, key, tag: tag.replace(/^0+(?=\d+$)/, ''), problem };
-  if (family === 'ton') return { family, key, tag, problem };
+  if (untagged.tag !== undefined || (family === 'xrp' && address !== key)) {
+    return { family: undefined, key, tag: `${untagged.tag ?? ''}:${tag}` };
+  }
+  if (family === 'xrp') return { family, key, tag: tag.replace(/^0+(?=\d+$)/, ''), chains, problem };
+  if (family === 'ton') return { family, key, tag, chains, problem };
   return { family: undefined, key, tag };
 }
 
@@ -78,6 +83,16 @@ const CASH_PREFIXES = new Map([
   ['kaspatest', 'kaspatest'],
 ]);
 
+const CASH_CHAINS: Readonly<Record<string, readonly Chain[]>> = {
+  bitcoincash: ['Bitcoin Cash'],
+  bchtest: ['Bitcoin Cash (test)'],
+  bchreg: ['Bitcoin Cash (test)'],
+  ecash: ['eCash'],
+  ectest: ['eCash (test)'],
+  kaspa: ['Kaspa'],
+  kaspatest: ['Kaspa (test)'],
+};
+
 /** Texts before a colon that begins no tag: a CashAddr prefix, or raw TON's workchain, even with digits missing. */
 const OWN_COLON = new RegExp(
   String.raw`^(?:(?:${[...CASH_PREFIXES.keys()].join('|')}):|[-+]?\d{1,3}:(?=[0-9a-f]{48,80}(?::|$)))`,
@@ -107,6 +122,7 @@ function parseUntagged(text: string, isChecked: boolean): Untagged {
     parseCash(text) ??
     parseBech32(text) ??
     parseBase58(text, isChecked) ??
+    parseBase32(text, isChecked) ??
     findBroken(text) ??
     ownSpelling(text)
   );
@@ -120,29 +136,39 @@ const BROKEN_TON = /^(?![0-9a-f]+$|[1-9A-HJ-NP-Za-km-z]+$)[EUk0][Qf][!-~]{43,50}
 
 function findBroken(text: string): Untagged | undefined {
   if (BROKEN_TON.test(text)) return wrong('ton', text, 'is a TON address of other letters than the 48 that one has');
-  if (BROKEN_EVM.test(text)) return wrong('evm', text, 'is an 0x address of other digits than the 40 that one has');
-  if (!BROKEN_BECH32.test(text)) return undefined;
-  return wrong('bech32', text, 'is a bech32 address whose checksum is wrong');
+  if (BROKEN_BECH32.test(text)) return wrong('bech32', text, 'is a bech32 address whose checksum is wrong');
+  return findBrokenEvm(text, text);
+}
+
+function findBrokenEvm(text: string, key: string): Untagged | undefined {
+  return BROKEN_EVM.test(text)
+    ? wrong('evm', key, 'is an 0x address of other digits than the 40 that one has')
+    : undefined;
 }
 
 function ownSpelling(text: string): Untagged {
   return { family: undefined, key: text };
 }
 
-function wrong(family: WalletFamily, key: string, problem: string): Untagged {
-  return { family, key, problem };
-}
+const EVM = bothNets('Ethereum (EVM)');
+/** Polkadot and Kusama read an account's bytes, too. */
+const HEX = bothNets('Aptos', 'Sui', 'Starknet', 'Polkadot', 'Kusama');
+
+/** From here on an address is one of 32 bytes, of which networks leave out leading zeros. */
+const LEAST_HEX_DIGITS = 45;
 
 function parseEvm(text: string, isChecked: boolean): Untagged | undefined {
-  if (!/^0x[0-9a-f]+$/i.test(text)) return undefined;
+  if (!/^0x[0-9a-f]{1,64}$/i.test(text))
+    return /^0x[0-9a-f]+$/i.test(text) ? ownSpelling(text.toLowerCase()) : undefined;
   const digits = text.slice(2);
   const lower = digits.toLowerCase();
-  // Networks with 32 bytes leave out leading zeros.
-  if (digits.length >= 60 && digits.length <= 64) return { family: 'hex', key: `0x${lower.padStart(64, '0')}` };
-  const key = `0x${lower}`;
-  if (digits.length !== 40) return BROKEN_EVM.test(text) ? undefined : { family: undefined, key };
+  // One text for any number of leading zeros.
+  const significant = lower.replace(/^0+/, '');
+  const key = `0x${significant.padStart(significant.length > 40 ? 64 : 40, '0')}`;
+  if (digits.length >= LEAST_HEX_DIGITS) return { family: 'hex', key, chains: HEX };
+  if (digits.length !== 40) return findBrokenEvm(text, key) ?? { family: undefined, key };
   const hasChecksum = digits !== lower && digits !== digits.toUpperCase();
-  if (!isChecked || !hasChecksum || hasCaseOfHash(digits, lower)) return { family: 'evm', key };
+  if (!isChecked || !hasChecksum || hasCaseOfHash(digits, lower)) return { family: 'evm', key, chains: EVM };
   return wrong('evm', key, 'is an 0x address whose capitals are not its checksum (EIP-55)');
 }
 
@@ -152,6 +178,8 @@ function hasCaseOfHash(digits: string, lower: string): boolean {
   return Array.from(digits).every((digit, at) => /\d/.test(digit) || (digit !== lower[at]) === hash.charAt(at) >= '8');
 }
 
+const TON = bothNets('TON');
+
 /** @see https://docs.ton.org/foundations/addresses/formats */
 function parseTon(text: string): Untagged | undefined {
   const [, workchain, hash] = /^([-+]?\d{1,3}):([0-9a-f]{48,80})$/i.exec(text) ?? [];
@@ -159,14 +187,16 @@ function parseTon(text: string): Untagged | undefined {
     const isWhole = hash.length === 64 && Number(workchain) >= -128 && Number(workchain) < 128;
     if (!isWhole) return wrong('ton', text, 'is a raw TON address of other digits than a workchain and 64');
     // Adding 0 turns -0 into 0.
-    return { family: 'ton', key: `${Number(workchain) + 0}:${hash.toLowerCase()}` };
+    return { family: 'ton', key: `${Number(workchain) + 0}:${hash.toLowerCase()}`, chains: TON };
   }
   if (!/^[EUk0][Q-Za-f][\w+/-]{46}$/.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64url');
   if (crc16(bytes.subarray(0, 34)) !== bytes.readUInt16BE(34)) {
     return wrong('ton', text, 'is a TON address whose checksum (CRC16) is wrong');
   }
-  return { family: 'ton', key: `${bytes.readInt8(1)}:${bytes.toString('hex', 2, 34)}` };
+  const isTestOnly = (bytes.readUInt8(0) & 0x80) !== 0;
+  const key = `${bytes.readInt8(1)}:${bytes.toString('hex', 2, 34)}`;
+  return { family: 'ton', key, chains: isTestOnly ? ['TON (test)'] : TON };
 }
 
 /** The form for a TON wallet that may not exist yet. @param key - from {@link parseWallet} */
@@ -176,15 +206,6 @@ export function friendlyTon(key: string): string {
   bytes.writeUInt8(Number(workchain) & 0xff, 1);
   bytes.writeUInt16BE(crc16(bytes.subarray(0, 34)), 34);
   return bytes.toString('base64url');
-}
-
-function crc16(bytes: Uint8Array): number {
-  let crc = 0;
-  for (const byte of bytes) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
-  }
-  return crc;
 }
 
 const CHARSET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
@@ -204,7 +225,8 @@ function parseCash(text: string): Untagged | undefined {
   const canonical = toPlainCash(prefix, network, symbols);
   const key = network === 'bitcoincash' ? canonical : `${network}:${canonical}`;
   const isMixed = text !== text.toLowerCase() && text !== text.toUpperCase();
-  return isMixed ? wrong('cashaddr', key, `${problem} in mixed case`) : { family: 'cashaddr', key };
+  if (isMixed) return wrong('cashaddr', key, `${problem} in mixed case`);
+  return { family: 'cashaddr', key, chains: CASH_CHAINS[network] };
 }
 
 /** A wallet that takes tokens as well, or a form for tokens alone, is the same wallet. */
@@ -252,7 +274,7 @@ function parseBech32(text: string): Untagged | undefined {
   const isRight = isCoded && hasBech32Checksum(lower);
   if (isRight) {
     if (isMixed) return wrong('bech32', lower, 'is a bech32 address in mixed case');
-    return { family: 'bech32', key: lower };
+    return { family: 'bech32', key: lower, chains: BECH32_CHAINS.get(lower.slice(0, lower.lastIndexOf('1'))) };
   }
   // Such as an account of NEAR.
   if (/^[0-9a-f]{40,}$/i.test(text)) return undefined;
@@ -260,65 +282,37 @@ function parseBech32(text: string): Untagged | undefined {
   return isNamed ? wrong('bech32', text, 'is a bech32 address whose checksum is wrong') : undefined;
 }
 
+/** By the part before the last `1`; of other networks it is not known here. */
+const BECH32_CHAINS: ReadonlyMap<string, readonly Chain[]> = new Map<string, readonly Chain[]>([
+  ...(['bc', 'sp'] as const).map((prefix) => [prefix, ['Bitcoin']] as const),
+  ...(['tb', 'bcrt', 'tsp'] as const).map((prefix) => [prefix, ['Bitcoin (test)']] as const),
+  ...(['ltc', 'ltcmweb'] as const).map((prefix) => [prefix, ['Litecoin']] as const),
+  ...(['tltc', 'rltc', 'tmweb'] as const).map((prefix) => [prefix, ['Litecoin (test)']] as const),
+  ...(['addr', 'stake'] as const).map((prefix) => [prefix, ['Cardano']] as const),
+  ...(['addr_test', 'stake_test'] as const).map((prefix) => [prefix, ['Cardano (test)']] as const),
+  ...(['zs', 'u', 'tex'] as const).map((prefix) => [prefix, ['Zcash']] as const),
+  ...(['ztestsapling', 'utest', 'textest'] as const).map((prefix) => [prefix, ['Zcash (test)']] as const),
+  ['bnb', ['BNB Beacon Chain']],
+  ['tbnb', ['BNB Beacon Chain (test)']],
+  ['cosmos', bothNets('Cosmos Hub')],
+  ['osmo', bothNets('Osmosis')],
+  ['celestia', bothNets('Celestia')],
+  ['dydx', bothNets('dYdX')],
+  ['thor', ['THORChain']],
+  ['sthor', ['THORChain (test)']],
+  ['terra', bothNets('Terra')],
+  ['erd', bothNets('MultiversX')],
+]);
+
+/** With a number of the witness and its program (BIP-141). */
+const SEGWIT = /^(?:bc|tb|bcrt|ltc|tltc|rltc)1/;
+
 function hasBech32Checksum(lower: string): boolean {
-  const isFormer = bech32.decodeUnsafe(lower, false) !== undefined;
+  const former = bech32.decodeUnsafe(lower, false);
+  if (!SEGWIT.test(lower)) return former !== undefined || bech32m.decodeUnsafe(lower, false) !== undefined;
   // Bitcoin's first version has one checksum, all later ones the other. A mix-up pays no one.
-  const [, version] = /^(?:bc|tb|bcrt|ltc|tltc|rltc)1(.)/.exec(lower) ?? [];
-  if (version !== undefined) return isFormer === (version === 'q') && (isFormer || isBech32m(lower));
-  return isFormer || isBech32m(lower);
-}
-
-function isBech32m(lower: string): boolean {
-  return bech32m.decodeUnsafe(lower, false) !== undefined;
-}
-
-/** Base58 is its own spelling, except XRP, which has two. */
-function parseBase58(text: string, isChecked: boolean): Untagged | undefined {
-  if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return undefined;
-  if (/^r.{24,34}$/.test(text)) {
-    const isXrp = !isChecked || decodeChecked(base58xrp.decode(text))?.length === 21;
-    if (isXrp) return { family: 'xrp', key: text };
-    // Ravencoin's begin with it as well.
-    if (!isBase58(text)) return wrong('xrp', text, 'is an XRP address whose checksum is wrong');
-  }
-  if (/^[XT].{46}$/.test(text)) {
-    const account = parseXAddress(text);
-    if (account !== undefined) return account;
-    if (text.startsWith('X')) return wrong('xrp', text, 'is an X-address of XRP whose checksum is wrong');
-  }
-  if (!isChecked) return ownSpelling(text);
-  return isBase58(text) ? { family: 'base58', key: text } : undefined;
-}
-
-/** Bytes with a checksum, or 32 bytes without one, such as Solana's. Tron's may begin with `TB1`, like bech32. */
-function isBase58(text: string): boolean {
-  if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return false;
-  const bytes = base58.decode(text);
-  return bytes.length === 32 || decodeChecked(bytes) !== undefined;
-}
-
-/** @see https://github.com/XRPLF/XRPL-Standards/tree/master/XLS-0005-x-address */
-function parseXAddress(text: string): Untagged | undefined {
-  const bytes = decodeChecked(base58xrp.decode(text));
-  if (bytes?.length !== 31 || !/^(0544|0493)/.test(bytes.toString('hex', 0, 2))) return undefined;
-  const hasTag = bytes.readUInt8(22) === 1;
-  if (bytes.readUInt8(22) > 1 || bytes.readUInt32LE(27) !== 0) return undefined;
-  if (!hasTag && bytes.readUInt32LE(23) !== 0) return undefined;
-  const account = Buffer.concat([Buffer.of(0), bytes.subarray(2, 22)]);
-  const key = base58xrp.encode(Buffer.concat([account, checksum(account)]));
-  return { family: 'xrp', key, tag: hasTag ? String(bytes.readUInt32LE(23)) : undefined };
-}
-
-function decodeChecked(decoded: Uint8Array): Buffer | undefined {
-  const bytes = Buffer.from(decoded);
-  const body = bytes.subarray(0, -4);
-  return bytes.length > 4 && checksum(body).equals(bytes.subarray(-4)) ? body : undefined;
-}
-
-function checksum(bytes: Uint8Array): Buffer {
-  return sha256(sha256(bytes)).subarray(0, 4);
-}
-
-function sha256(bytes: Uint8Array): Buffer {
-  return createHash('sha256').update(bytes).digest();
+  const [version = 0, ...program] = (former ?? bech32m.decodeUnsafe(lower, false))?.words ?? [32];
+  const bytes = bech32.fromWordsUnsafe(program)?.length ?? 0;
+  if (version === 0) return former !== undefined && (bytes === 20 || bytes === 32);
+  return former === undefined && version <= 16 && bytes >= 2 && bytes <= 40;
 }

@@ -52,6 +52,12 @@ it.each<[WalletFamily, key: string, spellings: readonly string[]]>([
   ['evm', EVM.toLowerCase(), [EVM, `0X${EVM.slice(2).toUpperCase()}`]],
   // Networks with 32 bytes, with and without leading zeros.
   ['hex', `0x00${'a1'.repeat(31)}`, [`0x${'A1'.repeat(31)}`]],
+  // The account of a network has another spelling on each, and one for all.
+  [
+    'ss58',
+    '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY',
+    ['15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5', 'HNZata7iMYWmk5RvZRTiAsSDhV8366zq2YGb3tLH5Upf74F'],
+  ],
   ['base58', 'r13CcKB3rx54kqMkCL3DqM7svxH6JkHUKf', []],
   // They begin as bech32 of Bitcoin does.
   ['base58', 'TB115BhpCAFbjPUgniZ36TZYxNB67fPKzr', []],
@@ -60,7 +66,8 @@ it.each<[WalletFamily, key: string, spellings: readonly string[]]>([
   ['base58', 'So11111111111111111111111111111111111111112', []],
 ])('one wallet in its spellings %s %s', (family, key, spellings) => {
   for (const text of [key, ...spellings]) {
-    expect([text, parseWallet(text)]).toEqual([text, { family, key, tag: undefined, problem: undefined }]);
+    expect([text, parseWallet(text)]).toMatchObject([text, { family, key, tag: undefined, problem: undefined }]);
+    expect([text, walletKey(text)]).toEqual([text, key]);
   }
 });
 
@@ -74,12 +81,14 @@ it.each(vectors.xrp)('one wallet in its spellings xrp %s with tag %s', (classic 
 
 it.each(vectors.cashaddr)('one wallet in its spellings cashaddr %s with its prefix', (key) => {
   for (const text of [`bitcoincash:${key}`, `bitcoincash:${key}`.toUpperCase()])
-    expect(parseWallet(text)).toEqual({ family: 'cashaddr', key, tag: undefined, problem: undefined });
+    expect(parseWallet(text)).toMatchObject({ family: 'cashaddr', key, tag: undefined, problem: undefined });
 });
 
 it.each([...vectors.evm, ...vectors.others])('one wallet in its spellings of any network: %s', (address) => {
   const key = address.startsWith('0x') ? address.toLowerCase() : address;
-  expect(parseWallet(address)).toMatchObject({ key, tag: undefined, problem: undefined });
+  expect(parseWallet(address)).toMatchObject({ tag: undefined, problem: undefined });
+  expect([address, walletKey(address)]).toEqual([address, parseWallet(address).key]);
+  if (!address.startsWith('1iQ')) expect(walletKey(address)).toBe(key);
 });
 
 it.each([
@@ -96,7 +105,8 @@ it.each([
   // It says itself that it has no tag, or which.
   [`${X_TAG_1}:5`, undefined, XRP, '1:5'],
 ])('the tag of %s', (text, family, key, tag) => {
-  expect(parseWallet(text)).toEqual({ family, key, tag, problem: undefined });
+  expect(parseWallet(text)).toMatchObject({ family, key, tag });
+  expect(parseWallet(text).problem).toBeUndefined();
   expect([walletKey(text), walletAndTagKey(text)]).toEqual([key, `${key}:${tag}`]);
   expect(walletAndTagKey(`${key}:${tag}`)).toBe(`${key}:${tag}`);
 });

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { Chain } from './chain.js';
+
+export type WalletFamily =
+  'ton' | 'cashaddr' | 'bech32' | 'base58' | 'evm' | 'hex' | 'xrp' | 'ss58' | 'monero' | 'stellar' | 'algorand';
+
+/** What one form of address says, without what follows its colon. */
+export interface Untagged {
+  readonly family: WalletFamily | undefined;
+  readonly key: string;
+  /** Networks that have such a wallet; absent if the form does not show it. */
+  readonly chains?: readonly Chain[] | undefined;
+  /** A tag in the address itself. */
+  readonly tag?: string | undefined;
+  readonly problem?: string | undefined;
+}
+
+export function wrong(family: WalletFamily, key: string, problem: string): Untagged {
+  return { family, key, problem };
+}
+
+/** @returns what is before the checksum of Base58Check, if that is right */
+export function decodeChecked(decoded: Uint8Array): Buffer | undefined {
+  const bytes = Buffer.from(decoded);
+  const body = bytes.subarray(0, -4);
+  return bytes.length > 4 && checksum(body).equals(bytes.subarray(-4)) ? body : undefined;
+}
+
+export function checksum(bytes: Uint8Array): Buffer {
+  return sha256(sha256(bytes)).subarray(0, 4);
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
+
+/** CRC-16/XMODEM, of TON and Stellar. */
+export function crc16(bytes: Uint8Array): number {
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc;
+}
