@@ -102,19 +102,26 @@ const SECRET_SETTINGS = {
 
 /** Signing keys and the keyring. Private keys are files of PKCS#8 PEM from `payouts keys generate`. */
 export const CONTROL_SETTINGS = {
-  /** Whether `payouts enqueue`, `import` and `sign` refuse an address with a wrong checksum. Programs pass it as `checkAddresses` of `PayoutProducer`. See [import.md](import.md#addresses). */
+  /** Whether `payouts enqueue`, `import`, `serve` and `sign` refuse an address with a wrong checksum, or of another network than its currency's. Programs pass it as `checkAddresses` of `PayoutProducer`. See [import.md](import.md#addresses). */
   checkAddresses: {
     section: 'control',
     variable: 'PAYOUT_CHECK_ADDRESSES',
     rule: flag,
     default: true,
   },
-  /** Whether `payouts enqueue`, `import` and `serve` refuse a payment id that is not in the gateway's list ([gateway-facts.md](gateway-facts.md#unlisted-payment-ids)). Programs pass it as `checkPaymentIds` of `PayoutProducer`. */
+  /** Whether `payouts enqueue`, `import` and `serve` refuse a payment id that is not in the gateway's list, and an amount that it does not allow ([gateway-facts.md](gateway-facts.md#unlisted-payment-ids)). Programs pass it as `checkPaymentIds` of `PayoutProducer`. */
   checkPaymentIds: {
     section: 'control',
     variable: 'PAYOUT_CHECK_PAYMENT_IDS',
     rule: flag,
     default: true,
+  },
+  /** Whether `payouts enqueue`, `import` and `serve` refuse everything while no worker has published the gateway's list within a day. Programs pass it as `requireCurrencies` of `PayoutProducer`. */
+  requireCurrencies: {
+    section: 'control',
+    variable: 'PAYOUT_REQUIRE_CURRENCIES',
+    rule: flag,
+    default: false,
   },
   /** The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`. */
   signingKeyFile: {

@@ -45,6 +45,7 @@ const RULES = {
   checkAddresses: CONTROL_SETTINGS.checkAddresses,
   checkPaymentIds: CONTROL_SETTINGS.checkPaymentIds,
   confirm: { rule: z.boolean('must be true or false') },
+  requireCurrencies: CONTROL_SETTINGS.requireCurrencies,
   signingKey: objectWith(),
   audience: ACCOUNT_SETTINGS.audience,
   acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,

@@ -22,7 +22,8 @@ import { Tokens } from './tokens.js';
 /** Starts and stops the HTTP door: a thin way to `PayoutProducer` for programs that are not Node. */
 
 type ServeSettings = ReturnType<typeof readSettings<typeof SERVE_SETTINGS>>;
-type ProducerSetting = 'redisReplicas' | 'checkAddresses' | 'checkPaymentIds' | 'keysFile' | 'acceptUnboundUntil';
+type ProducerSetting =
+  'redisReplicas' | 'checkAddresses' | 'checkPaymentIds' | 'requireCurrencies' | 'keysFile' | 'acceptUnboundUntil';
 
 export interface DoorOptions extends ServeSettings, Pick<PayoutProducerOptions, ProducerSetting> {
   readonly platformIds: readonly number[];
@@ -59,8 +60,8 @@ const CONNECTION_LIMITS = { maxConnections: 1_000, maxHeadersCount: 64, timeout:
 /** @throws InvalidConfigError if it would serve unprotected, or a file or an address cannot be used */
 export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   const { serveTokensFile, platformIds, mayBeOpen, keysFile, acceptUnboundUntil } = options;
-  const { redisReplicas, checkAddresses, checkPaymentIds } = options;
-  const checks = { redisReplicas, checkAddresses, checkPaymentIds };
+  const { redisReplicas, checkAddresses, checkPaymentIds, requireCurrencies } = options;
+  const checks = { redisReplicas, checkAddresses, checkPaymentIds, requireCurrencies };
   const logger = failsafeLogger(options.logger);
   const refuse = await protect(options);
   const tls = new CurrentFile(() => readTls(options));

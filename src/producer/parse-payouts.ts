@@ -2,15 +2,21 @@ import { z } from 'zod';
 import { InvalidInputError, type Problem } from '../base/errors.js';
 import { isNothing, parseInput } from '../base/fields.js';
 import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
-import type { Currency } from '../ledger/reads/gateway-facts.js';
+import { findUnpayable } from '../gateway/wallet/unpayable.js';
 import { type NewPayout, type PayoutInput, payoutInputSchema } from '../ledger/payout.js';
 import type { PayoutSigner } from './producer-control.js';
 
+/** With its wallet: parsing an address takes most of the time of a check. */
+export interface ParsedPayout {
+  readonly payout: NewPayout;
+  readonly wallet: Wallet;
+}
+
 /** Checks a payout to enqueue or sign. @throws InvalidInputError naming field, rule and value */
-export function parsePayout(input: unknown, rule: RecipientRule): NewPayout {
+export function parsePayout(input: unknown, rule: RecipientRule): ParsedPayout {
   const payout = parseInput(payoutInputSchema, input);
-  checkRecipient(payout, rule);
-  return asItIsNow(payout);
+  const wallet = checkRecipient(payout.addressTo, rule);
+  return { payout: asItIsNow(payout), wallet };
 }
 
 const listSchema = z.object({ payouts: z.array(z.unknown(), 'must be a list') });
@@ -20,12 +26,12 @@ export function parsePayouts(
   inputs: readonly PayoutInput[],
   rule: RecipientRule,
   signer: Pick<PayoutSigner, 'check'> | undefined,
-): NewPayout[] {
+): ParsedPayout[] {
   parseInput(listSchema, { payouts: inputs });
   return checkEach(inputs, (input) => {
-    const payout = parsePayout(input, rule);
-    signer?.check(payout);
-    return payout;
+    const parsed = parsePayout(input, rule);
+    signer?.check(parsed.payout);
+    return parsed;
   });
 }
 
@@ -52,43 +58,41 @@ function asItIsNow(payout: NewPayout): NewPayout {
 }
 
 /**
- * Rules for the recipient of a new payout. Only the intake checks them: a payout accepted by an earlier version stays
- * readable, and is sent.
+ * Rules for the recipient of a new payout. Only the intake checks them: what the ledger has is sent as it is. Rules
+ * that need the gateway's list are in listed-currencies.ts.
  */
 
 export interface RecipientRule {
   readonly checksums: boolean;
-  /** The gateway's list: for Base58 only the currency determines the checksum. */
-  readonly currencies?: readonly Currency[] | undefined;
 }
 
-interface Recipient {
-  readonly addressTo: string;
-  readonly paymentId: number;
-}
-
-/** @throws InvalidInputError naming the broken rule */
-export function checkRecipient({ addressTo, paymentId }: Recipient, rule: RecipientRule): void {
+/**
+ * @returns the wallet, without its tag
+ * @throws InvalidInputError naming the broken rule
+ */
+export function checkRecipient(addressTo: string, rule: RecipientRule): Wallet {
   const [address, tag] = splitTag(addressTo);
   const wallet = parseWallet(address);
   const problem =
     (HIDDEN.test(addressTo) ? 'contains an invisible character, shown here as its code: remove it' : undefined) ??
+    findNoAddress(address) ??
     findPaymentLink(address, tag, wallet) ??
     findRawTon(address, tag, wallet) ??
-    (rule.checksums ? findWrongChecksum(address, paymentId, wallet, rule.currencies ?? []) : undefined) ??
+    findUnpayable(wallet.key) ??
+    (rule.checksums ? findWrongChecksum(address, wallet) : undefined) ??
     (tag === undefined ? undefined : findWrongTag(address, tag, wallet));
-  if (problem === undefined) return;
-  const shown = JSON.stringify(addressTo).replace(new RegExp(HIDDEN, 'gu'), toCode);
-  throw new InvalidInputError([{ field: 'addressTo', message: `${problem} (got ${shown})` }]);
+  if (problem === undefined) return wallet;
+  throw new InvalidInputError([{ field: 'addressTo', message: `${problem} (got ${showAddress(addressTo)})` }]);
 }
 
-export function needsCurrencies({ addressTo }: Pick<Recipient, 'addressTo'>): boolean {
-  const [address] = splitTag(addressTo);
-  return isWithoutForm(address, parseWallet(address));
+export function showAddress(addressTo: string): string {
+  return JSON.stringify(addressTo).replace(new RegExp(HIDDEN, 'gu'), toCode);
 }
 
-function isWithoutForm(address: string, { family }: Wallet): boolean {
-  return family === undefined && WITHOUT_FORM.test(address);
+/** A word or a digit for a missing value. */
+function findNoAddress(address: string): string | undefined {
+  const isNone = isNothing(address) || /^(?:0x|0+|x+|tbd|todo)$/i.test(address);
+  return isNone ? 'is no address, but stands for a missing one' : undefined;
 }
 
 /** Invisible characters: zero width, or direction. */
@@ -122,33 +126,18 @@ function findRawTon(address: string, tag: string | undefined, { family, key, pro
   return `is a raw TON address, which the gateway would read as a wallet with a tag: write ${JSON.stringify(friendly)}`;
 }
 
-const COPY_AGAIN = 'copy it again from where it comes from';
+export const COPY_AGAIN = 'copy it again from where it comes from';
 
-function findWrongChecksum(
-  address: string,
-  paymentId: number,
-  wallet: Wallet,
-  currencies: readonly Currency[],
-): string | undefined {
-  if (wallet.problem !== undefined) return `${wallet.problem}: ${COPY_AGAIN}`;
-  if (!isWithoutForm(address, wallet)) return undefined;
-  const name = currencies.find((currency) => currency.paymentId === paymentId)?.name ?? '';
-  if (!hasBase58Check(name)) return undefined;
-  return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;
+function findWrongChecksum(address: string, { family, problem }: Wallet): string | undefined {
+  if (problem !== undefined) return `${problem}: ${COPY_AGAIN}`;
+  if (family !== undefined || !AROUND.test(address)) return undefined;
+  const inner = parseWallet(address.replace(new RegExp(AROUND, 'g'), ''));
+  const isWhole = inner.family !== undefined && inner.problem === undefined;
+  return isWhole ? `has other characters before or behind the address: ${COPY_AGAIN}` : undefined;
 }
 
-/** May be Base58. Shorter texts, and those with an inner hyphen, are names given by a gateway. */
-const WITHOUT_FORM = /^-?[A-Za-z0-9._]{20,}-?$/;
-
-/** Networks whose addresses have this checksum or a form of their own, such as `bc1…`. */
-const BASE58CHECK =
-  /^(BTC|BITCOIN|LTC|LITECOIN|DOGE|DOGECOIN|DASH|ZEC|ZCASH|BCH|BITCOINCASH|TRX|TRON|TRC20|XRP|RIPPLE)$/;
-
-/** By the network in parentheses, such as `USDT (TRC-20)`, else by the code. */
-function hasBase58Check(name: string): boolean {
-  const network = /\(([^()]+)\)$/.exec(name)?.[1] ?? name;
-  return BASE58CHECK.test(network.replace(/[^A-Za-z0-9]/g, '').toUpperCase());
-}
+/** Characters that no address begins or ends with. A formula's `=` is one. */
+const AROUND = /^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/;
 
 /** A bech32 address of a network without tags; those of Cosmos have memos. */
 const BECH32_WITHOUT_TAG = /^(bc|tb|bcrt|ltc|tltc|rltc|ltcmweb|addr|addr_test|stake)1/;

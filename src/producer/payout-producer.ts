@@ -33,20 +33,21 @@ import {
 } from './events/event-group.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
 import { ListedCurrencies, type Refused } from './listed-currencies.js';
-import { checkEach, checkRecipient, parsePayout, parsePayouts, type RecipientRule } from './parse-payouts.js';
+import { checkEach, type ParsedPayout, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and what it refuses. */
 export interface PayoutProducerOptions extends AccountConnectionOptions {
   /**
-   * Whether `enqueue` and `enqueueMany` refuse an address whose checksum is wrong (`PAYOUT_CHECK_ADDRESSES`).
+   * Whether `enqueue` and `enqueueMany` refuse an address whose checksum is wrong, or that is of another network than
+   * its currency's in the gateway's list (`PAYOUT_CHECK_ADDRESSES`).
    * @defaultValue true
    */
   readonly checkAddresses?: boolean | undefined;
   /**
-   * Whether `enqueue` and `enqueueMany` refuse a `paymentId` that is not in the gateway's list
-   * (`PAYOUT_CHECK_PAYMENT_IDS`). The list comes from the worker: without one, or with one older than a day, every id
+   * Whether `enqueue` and `enqueueMany` refuse a `paymentId` that is not in the gateway's list, and an amount that the
+   * list does not allow (`PAYOUT_CHECK_PAYMENT_IDS`). The list comes from the worker: without one, or with one older than a day, every id
    * is accepted.
    * @defaultValue true
    */
@@ -57,6 +58,12 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue true
    */
   readonly confirm?: boolean | undefined;
+  /**
+   * Whether `enqueue` and `enqueueMany` refuse everything while there is no such list, or one older than a day
+   * (`PAYOUT_REQUIRE_CURRENCIES`).
+   * @defaultValue false
+   */
+  readonly requireCurrencies?: boolean | undefined;
 }
 
 const MAX_PAGE_SIZE = 1_000;
@@ -102,7 +109,6 @@ export class PayoutProducer {
   readonly #account: LedgerAccess;
   readonly #control: ProducerControl | undefined;
   readonly #checksums: boolean;
-  readonly #paymentIds: boolean;
   readonly #listed: ListedCurrencies;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
@@ -111,14 +117,20 @@ export class PayoutProducer {
 
   /** @throws InvalidConfigError when the options cannot be used */
   constructor(
-    { checkAddresses = true, checkPaymentIds = true, confirm = true, ...connection }: PayoutProducerOptions,
+    {
+      checkAddresses = true,
+      checkPaymentIds = true,
+      requireCurrencies = false,
+      confirm = true,
+      ...connection
+    }: PayoutProducerOptions,
     control?: ProducerControl,
   ) {
     this.#checksums = checkAddresses;
-    this.#paymentIds = checkPaymentIds;
     this.#control = control;
     this.#account = openLedger(connection, undefined, confirm ? undefined : 'reply');
-    this.#listed = new ListedCurrencies(this.#account.ledger);
+    const rules = { checksums: checkAddresses, paymentIds: checkPaymentIds, isRequired: requireCurrencies };
+    this.#listed = new ListedCurrencies(this.#account.ledger, rules);
   }
 
   /**
@@ -142,11 +154,11 @@ export class PayoutProducer {
   ): Promise<EnqueuedPayout> {
     this.#use();
     const { signal } = parseInput(enqueueSchema, options);
-    const rule = this.#recipientRule();
-    const payout = parsePayout(input, rule);
+    const parsed = parsePayout(input, { checksums: this.#checksums });
+    const { payout } = parsed;
     const intake = await this.#openIntake();
-    const refused = this.#hasUnlisted([payout]) ? await this.#findRefused([payout]) : undefined;
-    this.#checkListed(payout, refused, rule);
+    const refused = this.#mayRefuse([parsed]) ? await this.#findRefused([payout]) : undefined;
+    requireListed(payout, refused);
     return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout, signal));
   }
 
@@ -159,12 +171,12 @@ export class PayoutProducer {
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     this.#use();
-    const rule = this.#recipientRule();
-    const payouts = parsePayouts(inputs, rule, this.#control);
+    const parsed = parsePayouts(inputs, { checksums: this.#checksums }, this.#control);
+    const payouts = parsed.map(({ payout }) => payout);
     const intake = await this.#openIntake();
-    const refused = this.#hasUnlisted(payouts) ? await this.#findRefused(payouts) : undefined;
+    const refused = this.#mayRefuse(parsed) ? await this.#findRefused(payouts) : undefined;
     checkEach(payouts, (payout) => {
-      this.#checkListed(payout, refused, rule);
+      requireListed(payout, refused);
     });
     const results: EnqueueResult[] = [];
     for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#control)) results.push(...chunk);
@@ -290,9 +302,9 @@ export class PayoutProducer {
   }
 
   /** Only a call for which this is true waits for Redis: the others keep their order, and `close` waits for them. */
-  #hasUnlisted(payouts: readonly NewPayout[]): boolean {
-    if (this.#checksums || this.#paymentIds) this.#listed.refresh();
-    return this.#paymentIds && this.#listed.hasUnlisted(payouts);
+  #mayRefuse(payouts: readonly ParsedPayout[]): boolean {
+    this.#listed.refresh();
+    return this.#listed.mayRefuse(payouts);
   }
 
   async #findRefused(payouts: readonly NewPayout[]): Promise<Refused> {
@@ -301,25 +313,13 @@ export class PayoutProducer {
     return refused;
   }
 
-  #recipientRule(): RecipientRule {
-    return { checksums: this.#checksums, currencies: this.#listed.currencies };
-  }
-
-  /** @param before - by which the payout was checked: the gateway's list may have been read since */
-  #checkListed(payout: NewPayout, refused: Refused | undefined, before: RecipientRule): void {
-    const refusal = refused?.get(payout);
-    if (refusal !== undefined) throw refusal;
-    const rule = this.#recipientRule();
-    if (rule.currencies !== before.currencies) checkRecipient(payout, rule);
-  }
-
   async #openIntake(): Promise<PayoutIntake> {
     return (this.#opening ??= this.#open());
   }
 
   async #open(): Promise<PayoutIntake> {
     try {
-      if (this.#checksums || this.#paymentIds) await this.#listed.read();
+      await this.#listed.read();
       return await PayoutIntake.open(this.#account);
     } catch (error) {
       this.#opening = undefined;
@@ -340,6 +340,11 @@ export class PayoutProducer {
     if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
   }
+}
+
+function requireListed(payout: NewPayout, refused: Refused | undefined): void {
+  const refusal = refused?.get(payout);
+  if (refusal !== undefined) throw refusal;
 }
 
 const POLL_MIN_MS = 50;

@@ -3,7 +3,6 @@ import type { Logger } from '../base/logger.js';
 import type { AccountSettings } from '../base/settings.js';
 import { queryFailureCode } from '../gateway/gateway.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
-import { parseDecimal } from '../gateway/responses.js';
 import {
   type Balance,
   type Currency,
@@ -15,6 +14,15 @@ import {
 } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { toLine } from '../ledger/payout.js';
+import {
+  lowerNames,
+  parseCurrencies,
+  parseCurrency,
+  parseId,
+  parseName,
+  parseNumber,
+  pick,
+} from './parse-currencies.js';
 import type { Reconciler } from './reconciliation/reconciler.js';
 
 /** The intervals are 0 for never. */
@@ -226,70 +234,4 @@ function nameById(entry: Balance, currencies: readonly Currency[]): Balance {
   if (paymentId !== undefined || symbol === undefined) return entry;
   const [only, ...others] = currencies.filter(({ name }) => name.toUpperCase() === symbol.toUpperCase());
   return only !== undefined && others.length === 0 ? { ...entry, paymentId: only.paymentId, symbol: undefined } : entry;
-}
-
-/** The gateway's API does not define an item of `/currencies`. docs/gateway-facts.md lists the accepted forms. */
-
-const ID_NAMES = ['payment_id', 'paymentid', 'id', 'currency_id', 'currencyid'];
-const CODE_NAMES = ['currency', 'code', 'symbol', 'ticker', 'coin', 'name', 'title'];
-const NETWORK_NAMES = ['network', 'chain', 'blockchain', 'protocol'];
-const RATE_NAMES = ['rate_usd', 'usd_rate', 'rateusd', 'usdrate', 'usd', 'rate', 'price_usd', 'price'];
-
-const MAX_NAME_LENGTH = 40;
-
-type Item = Readonly<Record<string, unknown>>;
-
-interface Parsed extends Currency {
-  readonly code: string;
-  readonly variant: string | undefined;
-}
-
-/** @returns those with an id and a name; the first for each id */
-export function parseCurrencies(list: readonly Item[]): Currency[] {
-  const parsed = list.flatMap((item) => parseCurrency(item) ?? []);
-  const unique = parsed.filter(
-    ({ paymentId }, index) => parsed.findIndex((one) => one.paymentId === paymentId) === index,
-  );
-  return unique.map(({ paymentId, code, variant, usdRate }) => {
-    const isShared = unique.some((other) => other.code === code && other.paymentId !== paymentId);
-    return { paymentId, name: isShared && variant !== undefined ? `${code} (${variant})` : code, usdRate };
-  });
-}
-
-function parseCurrency(item: Item): Parsed | undefined {
-  const fields = lowerNames(item);
-  const id = Number(parseNumber(pick(fields, ID_NAMES)));
-  const code = parseName(pick(fields, CODE_NAMES));
-  if (!Number.isSafeInteger(id) || code === undefined) return undefined;
-  const rate = parseNumber(pick(fields, RATE_NAMES));
-  // A name such as "Tether (TRC-20)" has the word that users know.
-  const variant = /\(([^()]+)\)/.exec(parseName(fields['name']) ?? '')?.[1] ?? parseName(pick(fields, NETWORK_NAMES));
-  const usdRate = rate === undefined || rate === '0' ? undefined : rate;
-  return { paymentId: id, name: code, usdRate, code, variant };
-}
-
-/** Unsigned exact decimal digits, at most as long as an amount. */
-function parseNumber(value: unknown): string | undefined {
-  const decimal = parseDecimal(typeof value === 'number' ? String(value) : value);
-  return decimal !== undefined && /^\d{1,30}(\.\d{1,18})?$/.test(decimal) ? decimal : undefined;
-}
-
-function parseName(value: unknown): string | undefined {
-  if (typeof value !== 'string') return undefined;
-  const name = value.replace(/\p{C}+/gu, ' ').trim();
-  return name === '' ? undefined : name.slice(0, MAX_NAME_LENGTH);
-}
-
-function lowerNames(item: Item): Item {
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-function pick(fields: Item, names: readonly string[]): unknown {
-  const name = names.find((each) => fields[each] !== undefined && fields[each] !== null && fields[each] !== '');
-  return name === undefined ? undefined : fields[name];
-}
-
-function parseId(fields: Item): number | undefined {
-  const id = Number(parseNumber(pick(fields, ID_NAMES)));
-  return Number.isSafeInteger(id) ? id : undefined;
 }

@@ -27,7 +27,7 @@ beforeEach(() => {
 
 const inputsOf = (payoutIds: readonly string[], changes: Partial<PayoutInput> = {}): PayoutInput[] =>
   payoutIds.map((payoutId) => payoutInput({ payoutId, ...changes }));
-const parse = (payoutId: string): ValidPayout => parsePayout(payoutInput({ payoutId }), { checksums: false });
+const parse = (payoutId: string): ValidPayout => parsePayout(payoutInput({ payoutId }), { checksums: false }).payout;
 
 async function enqueueEach(payoutIds: readonly string[], changes: Partial<PayoutInput> = {}) {
   for (const input of inputsOf(payoutIds, changes)) await producer.enqueue(input);

@@ -7,7 +7,8 @@ import { readGatewayFacts, requestCurrencies } from '../../src/ledger/reads/gate
 import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
 import type { JournalHead } from '../../src/ledger/sender-ledger.js';
 import { JournalHeadPublisher } from '../../src/worker/account-sending.js';
-import { keepGatewayFacts, parseBalance, parseCurrencies } from '../../src/worker/keep-gateway-facts.js';
+import { keepGatewayFacts, parseBalance } from '../../src/worker/keep-gateway-facts.js';
+import { parseCurrencies } from '../../src/worker/parse-currencies.js';
 import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { aSend, LEDGER, makeJournalFolder } from '../journal/support/journal-folder.js';

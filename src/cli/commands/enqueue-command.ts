@@ -40,6 +40,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
           ...readSigning(context.environment),
           checkAddresses: readVariable('PAYOUT_CHECK_ADDRESSES', context.environment),
           checkPaymentIds: readVariable('PAYOUT_CHECK_PAYMENT_IDS', context.environment),
+          requireCurrencies: readVariable('PAYOUT_REQUIRE_CURRENCIES', context.environment),
         }),
       );
       if (json) context.writeJson({ payoutId, state, created });

@@ -20,6 +20,7 @@ const VARIABLES = [
   'PAYOUT_ACCEPT_UNBOUND_UNTIL',
   'PAYOUT_CHECK_ADDRESSES',
   'PAYOUT_CHECK_PAYMENT_IDS',
+  'PAYOUT_REQUIRE_CURRENCIES',
 ] as const;
 
 export function defineServeCommand(command: Command, context: CliContext): void {
@@ -71,6 +72,7 @@ async function serve({ environment, stopSignal }: CliContext): Promise<void> {
     redisReplicas: config.REDIS_REPLICAS,
     checkAddresses: config.PAYOUT_CHECK_ADDRESSES,
     checkPaymentIds: config.PAYOUT_CHECK_PAYMENT_IDS,
+    requireCurrencies: config.PAYOUT_REQUIRE_CURRENCIES,
     keysFile: config.PAYOUT_KEYS_FILE,
     acceptUnboundUntil: config.PAYOUT_ACCEPT_UNBOUND_UNTIL,
     audiences: hasKeyring(environment) ? readAudiences(environment) : new Map(),

@@ -6,7 +6,7 @@ import { readConfig } from '../../base/config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { InvalidConfigError, NotFoundError, NotVerifiedError, PayoutError } from '../../base/errors.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Currency } from '../../ledger/reads/gateway-facts.js';
+import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '../../queues/open-ledger.js';
@@ -60,7 +60,10 @@ export async function withOperator<Result>(
 export async function withProducer<Result>(
   context: CliContext,
   use: (producer: PayoutProducer) => Promise<Result>,
-  signing: Pick<PayoutProducerOptions, 'signingKey' | 'audience' | 'checkAddresses' | 'checkPaymentIds'> = {},
+  signing: Pick<
+    PayoutProducerOptions,
+    'signingKey' | 'audience' | 'checkAddresses' | 'checkPaymentIds' | 'requireCurrencies'
+  > = {},
 ): Promise<Result> {
   const { PayoutProducer } = await import('../../control/payout-producer.js');
   const producer = new PayoutProducer({ ...readAccountOptions(context), ...signing });
@@ -125,10 +128,13 @@ export async function ifReachable<Result>(read: () => Promise<Result>): Promise<
 
 /** As the sender cached them. Without them, ids are shown. */
 export async function readCurrencies(context: CliContext): Promise<readonly Currency[]> {
+  return (await readFacts(context))?.currencies ?? [];
+}
+
+/** @returns undefined if Redis cannot be read */
+export async function readFacts(context: CliContext): Promise<GatewayFacts | undefined> {
   const { readGatewayFacts } = await import('../../ledger/reads/gateway-facts.js');
-  const read = async () =>
-    withAccount(context, async ({ ledger }) => (await readGatewayFacts(ledger.connection)).currencies);
-  return (await ifReachable(read)) ?? [];
+  return ifReachable(async () => withAccount(context, async ({ ledger }) => readGatewayFacts(ledger.connection)));
 }
 
 export interface JournalFolder {

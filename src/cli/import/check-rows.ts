@@ -1,8 +1,8 @@
 import { isAborted } from '../../base/clock.js';
 import { formatCount } from '../../base/format.js';
-import { type InvalidInputError, StoppedError, type Problem } from '../../base/errors.js';
-import { checkRecipient, needsCurrencies, parsePayout } from '../../producer/parse-payouts.js';
-import type { Currency } from '../../ledger/reads/gateway-facts.js';
+import { StoppedError, type Problem } from '../../base/errors.js';
+import type { ListedCurrencies } from '../../producer/listed-currencies.js';
+import { parsePayout } from '../../producer/parse-payouts.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
@@ -26,16 +26,17 @@ export interface FileCheck {
   readonly repeated: number;
   readonly invalid: number;
   readonly totals: readonly CurrencyTotal[];
+  /** Payouts whose network could not be compared with their currency's, by the reason. */
+  readonly unchecked: readonly { readonly reason: string; readonly payouts: number }[];
 }
 
 export interface RowRules {
   /** Of all payouts. */
   readonly batch?: string | undefined;
   readonly checksums: boolean;
-  readonly currencies?: () => Promise<readonly Currency[]>;
+  /** The gateway's list; without it no payout is compared with it. */
+  readonly listed?: ListedCurrencies | undefined;
   readonly check?: (payout: NewPayout) => void;
-  /** Called with all payouts, after the last row: why each of some is refused. */
-  readonly findRefused?: (payouts: readonly NewPayout[]) => Promise<ReadonlyMap<NewPayout, InvalidInputError>>;
 }
 
 interface CheckedFile {
@@ -86,12 +87,14 @@ export function refuseUnusable(
 /** @throws InvalidInputError if the file as a whole is not usable */
 export async function checkRows(
   { name, rows, nameField }: ImportSource,
-  { batch, checksums, currencies, check, findRefused }: RowRules,
+  { batch, checksums, listed, check }: RowRules,
   signal: AbortSignal,
   onProblem: (line: number, problem: Problem) => void,
   onProgress: (rows: number) => void = () => undefined,
 ): Promise<CheckedFile> {
   const checked = new Map<string, CheckedPayout>();
+  const suspects: NewPayout[] = [];
+  const unchecked = new Map<string, number>();
   const counts = { rows: 0, repeated: 0 };
   const counted = async function* (): AsyncGenerator<Row> {
     for await (const row of rows) {
@@ -104,21 +107,22 @@ export async function checkRows(
       yield row;
     }
   };
-  let invalid = await readEachRow({ rows: counted(), nameField }, onProblem, async (input, line) => {
-    const payout = parsePayout(withBatch(input, batch), { checksums });
-    if (checksums && currencies !== undefined && needsCurrencies(payout)) {
-      checkRecipient(payout, { checksums, currencies: await currencies() });
-    }
+  let invalid = await readEachRow({ rows: counted(), nameField }, onProblem, (input, line) => {
+    const parsed = parsePayout(withBatch(input, batch), { checksums });
+    const { payout } = parsed;
     check?.(payout);
     const earlier = checked.get(payout.payoutId);
     if (earlier === undefined) {
       checked.set(payout.payoutId, { line, payout });
+      if (listed?.mayRefuse([parsed]) === true) suspects.push(payout);
+      const reason = listed === undefined ? NO_LIST : listed.whyUnchecked(parsed);
+      if (reason !== undefined) unchecked.set(reason, (unchecked.get(reason) ?? 0) + 1);
     } else {
       requireSame(payout, earlier, nameField);
       counts.repeated += 1;
     }
   });
-  const refused = await findRefused?.([...checked.values()].map(({ payout }) => payout));
+  const refused = suspects.length === 0 ? undefined : await listed?.findRefused(suspects);
   for (const [{ payoutId }, { problems }] of refused ?? []) {
     const line = checked.get(payoutId)?.line ?? 0;
     for (const { field, message } of problems) onProblem(line, { field: nameField(field), message });
@@ -127,9 +131,13 @@ export async function checkRows(
   }
   const totals = new CurrencyTotals();
   for (const { payout } of checked.values()) totals.add(payout);
-  const sums = { payouts: checked.size, invalid, totals: totals.list() };
+  const reasons = [...unchecked].map(([reason, payouts]) => ({ reason, payouts }));
+  const sums = { payouts: checked.size, invalid, totals: totals.list(), unchecked: reasons };
   return { check: { ...counts, ...sums }, checked: [...checked.values()] };
 }
+
+/** Neither `sign` nor a dry run needs Redis. */
+const NO_LIST = "the gateway's list of currencies cannot be read";
 
 function withBatch(input: Readonly<Record<string, unknown>>, batch: string | undefined): unknown {
   const own = input['batch'];

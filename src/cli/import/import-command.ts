@@ -7,17 +7,18 @@ import { checkSignable, PayoutSigner } from '../../control/intents/intent-signer
 import type { SigningKey } from '../../control/keys/signing-key.js';
 import { type NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
-import type { Currency } from '../../ledger/reads/gateway-facts.js';
+import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
 import { ListedCurrencies } from '../../producer/listed-currencies.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
-import { ifReachable, readCurrencies, withAccount } from '../context/account.js';
+import { readFacts, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireOperator } from '../context/confirm.js';
 import { checkBatch, help, readVariable } from '../context/flags.js';
 import { readAudience, readEnvironmentKey } from '../context/keys.js';
 import { checkFile, type CheckedPayout, type FileCheck, refuseUnusable } from './check-rows.js';
-import { formatTotals, type CurrencyTotal } from './currency-totals.js';
+import { type CurrencyTotal, formatCover, formatTotals } from './currency-totals.js';
+import { findTwins, TWIN_DAYS, type Twins } from './find-twins.js';
 import { type ImportSource, openSource } from './open-source.js';
 import { RowMessages, startProgress } from './progress.js';
 import { DELIMITERS, type Delimiter } from './read-records.js';
@@ -58,7 +59,7 @@ export function defineImportCommand(command: Command, context: CliContext): void
     .option('--dry-run', 'check and total the file, enqueue nothing; needs no Redis')
     .option('--skip-invalid', 'enqueue the valid rows although others have errors')
     .option('-y, --yes', 'do not ask for confirmation; required without a terminal')
-    .option('--json', 'print {rows, payouts, invalid, totals, created, existing, conflicts, …} as JSON')
+    .option('--json', 'print {rows, payouts, invalid, totals, unchecked, created, existing, conflicts, …} as JSON')
     .addHelpText('after', HELP)
     .action(async (path: string, flags: Flags) => importFile(context, path, flags));
 }
@@ -85,7 +86,8 @@ interface ImportRun {
   readonly audience: string | undefined;
   readonly signal: AbortSignal;
   readonly counts: EnqueueCounts;
-  readonly currencies: () => Promise<readonly Currency[]>;
+  /** Undefined if Redis cannot be read, which a dry run does not need. */
+  readonly facts: GatewayFacts | undefined;
 }
 
 /**
@@ -101,7 +103,17 @@ async function importFile(context: CliContext, path: string, flags: Flags): Prom
     WITHDRAW_INTERVAL_MS: intervalMs,
     PAYOUT_CHECK_ADDRESSES: checksums,
     PAYOUT_CHECK_PAYMENT_IDS: paymentIds,
-  } = readConfig(['WITHDRAW_INTERVAL_MS', 'PAYOUT_CHECK_ADDRESSES', 'PAYOUT_CHECK_PAYMENT_IDS', ...names], environment);
+    PAYOUT_REQUIRE_CURRENCIES: isRequired,
+  } = readConfig(
+    [
+      'WITHDRAW_INTERVAL_MS',
+      'PAYOUT_CHECK_ADDRESSES',
+      'PAYOUT_CHECK_PAYMENT_IDS',
+      'PAYOUT_REQUIRE_CURRENCIES',
+      ...names,
+    ],
+    environment,
+  );
   // Fails before a large file is read.
   const key = readEnvironmentKey(environment);
   const audience = key === undefined || dryRun ? undefined : readAudience(environment);
@@ -109,36 +121,44 @@ async function importFile(context: CliContext, path: string, flags: Flags): Prom
   const signal = context.stopSignal();
   const source = await openSource(path, signal, undefined, flags.delimiter);
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
-  let reading: Promise<readonly Currency[]> | undefined;
-  const currencies = async () => (reading ??= readCurrencies(context));
-  const run: ImportRun = { context, source, flags, intervalMs, key, audience, signal, counts, currencies };
+  const facts = await readFacts(context);
+  const run: ImportRun = { context, source, flags, intervalMs, key, audience, signal, counts, facts };
   const check = (payout: NewPayout): void => {
     if (key !== undefined) checkSignable(payout, Date.now());
   };
-  const findRefused = async (payouts: readonly NewPayout[]) => {
-    if (!paymentIds) return new Map<never, never>();
-    const finding = async () =>
-      withAccount(context, async ({ ledger }) => new ListedCurrencies(ledger).findRefused(payouts));
-    return dryRun ? ((await ifReachable(finding)) ?? new Map<never, never>()) : finding();
+  const checkAll = async (listed?: ListedCurrencies) =>
+    checkFile(context, source, { batch, checksums, listed, check }, signal);
+  const checkWithList = async ({ ledger }: LedgerAccess) => {
+    const listed = new ListedCurrencies(ledger, { checksums, paymentIds, isRequired });
+    await listed.read();
+    const file = await checkAll(listed);
+    const payouts = file.checked.map(({ payout }) => payout);
+    return { ...file, twins: await findTwins(ledger.connection, payouts, signal) };
   };
-  const file = await checkFile(context, source, { batch, checksums, currencies, check, findRefused }, signal);
+  const file: Awaited<ReturnType<typeof checkAll>> & { readonly twins?: Twins } =
+    dryRun && facts === undefined ? await checkAll() : await withAccount(context, checkWithList);
   try {
-    await importChecked(run, file.check, file.checked);
+    await importChecked(run, file.check, file.checked, file.twins);
   } finally {
     // A program also learns how many payouts were enqueued before an error.
-    if (json) writeSummary(run, file.check);
+    if (json) writeSummary(run, file.check, file.twins);
   }
   if (counts.conflicts === 0) return;
   const what = formatCount(counts.conflicts, 'payout');
   throw new ConflictError(`${what} not enqueued: the payoutId already exists, or was removed, with different data`);
 }
 
-async function importChecked(run: ImportRun, check: FileCheck, checked: readonly CheckedPayout[]): Promise<void> {
+async function importChecked(
+  run: ImportRun,
+  check: FileCheck,
+  checked: readonly CheckedPayout[],
+  twins: Twins | undefined,
+): Promise<void> {
   const { context, source, counts, intervalMs, signal } = run;
   const { dryRun, skipInvalid, yes, json } = run.flags;
   refuseUnusable(source, check, 'enqueued', skipInvalid ? undefined : 'fix them, or skip them with --skip-invalid');
   // With --json, stdout has one object, but the operator must see the check before a yes.
-  const described = describeCheck(check, intervalMs, await run.currencies());
+  const described = describeCheck(check, intervalMs, run.facts) + describeTwins(twins);
   if (!json) context.write(described);
   else if (!yes && !dryRun) context.writeError(described);
   if (!dryRun) {
@@ -214,17 +234,23 @@ function countResults(
   }
 }
 
-function writeSummary({ context, source, flags, intervalMs, counts }: ImportRun, check: FileCheck): void {
+function writeSummary(
+  { context, source, flags, intervalMs, counts }: ImportRun,
+  check: FileCheck,
+  twins: Twins | undefined,
+): void {
   const { batch, dryRun = false } = flags;
   const estimatedMs = check.payouts * intervalMs;
-  context.writeJson({ file: source.name, batch, ...check, estimatedMs, dryRun, ...counts });
+  const sameAsRecent = twins?.rows;
+  context.writeJson({ file: source.name, batch, ...check, sameAsRecent, estimatedMs, dryRun, ...counts });
 }
 
 function describeCheck(
-  { rows, payouts, repeated, invalid, totals }: FileCheck,
+  { rows, payouts, repeated, invalid, totals, unchecked }: FileCheck,
   intervalMs: number,
-  currencies: readonly Currency[],
+  facts: GatewayFacts | undefined,
 ): string {
+  const currencies = facts?.currencies ?? [];
   const others = [
     repeated === 0 ? '' : `, ${repeated} repeated`,
     invalid === 0 ? '' : `, ${invalid} with errors, skipped`,
@@ -232,9 +258,23 @@ function describeCheck(
   return [
     `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
     formatTotals(totals, currencies),
+    facts === undefined ? '' : formatCover(totals, facts),
     warnOfUnknown(totals, currencies),
+    ...unchecked.map(
+      ({ reason, payouts: count }) => `Network not checked of ${formatCount(count, 'payout')}: ${reason}.\n`,
+    ),
     `At one every ${intervalMs} ms, sending them takes at least ${formatDuration(payouts * intervalMs)}.\n`,
   ].join('');
+}
+
+function describeTwins(twins: Twins | undefined): string {
+  if (twins === undefined) return `Not checked: whether payouts of the last ${TWIN_DAYS} days are the same.\n`;
+  const { rows, example, isWhole } = twins;
+  const some = isWhole ? '' : 'At least ';
+  const what = `have the address, amount and reference of payouts of the last ${TWIN_DAYS} days with other ids`;
+  if (rows > 0)
+    return `Warning: ${some}${rows} of these rows ${what}, such as ${example?.payoutId ?? ''} (${example?.state ?? ''}).\n`;
+  return isWhole ? '' : `Not checked in full: whether payouts of the last ${TWIN_DAYS} days are the same.\n`;
 }
 
 /** Of those that are not refused: they exist, the list may be incomplete, or the check is off. */

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { every, followSignals, isAborted } from '../../base/clock.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
-import { parseCurrencies } from '../../worker/keep-gateway-facts.js';
+import { parseCurrencies } from '../../worker/parse-currencies.js';
 import type { ControlAccount, PolicedRuntime } from '../control-runtime.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';

@@ -1,3 +1,4 @@
+import type { Chain } from '../../gateway/wallet.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
 
 /** The gateway's last data, cached by the sender for processes that may not query the gateway. */
@@ -26,6 +27,18 @@ export interface Currency {
   readonly name: string;
   /** A decimal string. */
   readonly usdRate: string | undefined;
+  /** Its network in the gateway's words, such as `TRC-20`. */
+  readonly network?: string | undefined;
+  /** That network, if its addresses are known here. */
+  readonly chain?: Chain | undefined;
+  /** The contract of a token. */
+  readonly contract?: string | undefined;
+  /** The least and the most that one payout may be: decimal strings. */
+  readonly minimum?: string | undefined;
+  readonly maximum?: string | undefined;
+  readonly decimals?: number | undefined;
+  /** What the gateway takes for a payout, as it lists it: a decimal string. */
+  readonly fee?: string | undefined;
 }
 
 /**

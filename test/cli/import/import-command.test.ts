@@ -9,6 +9,7 @@ import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 
 const cli = useCli();
+const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
 const HEADER = 'payout_id,payment_id,amount,address_to';
 const csv = async (...rows: string[]) => cli.file('payouts.csv', HEADER, ...rows);
 
@@ -55,7 +56,8 @@ it('reads JSON lines, also from stdin, and reports the result as JSON', async ()
     0,
     {
       ...{ file: 'stdin', rows: 3, payouts: 2, repeated: 1, invalid: 0, estimatedMs: 2_020, dryRun: false },
-      ...{ totals: [{ paymentId: 6, payouts: 2, amount: '13.5' }] },
+      ...{ totals: [{ paymentId: 6, payouts: 2, amount: '13.5' }], sameAsRecent: 0 },
+      unchecked: [{ reason: "no worker has published the gateway's list of currencies", payouts: 2 }],
       ...{ created: 2, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 },
     },
   ]);
@@ -243,11 +245,12 @@ const enqueueTo = (paymentId: string, addressTo: string) => [
 
 it('a wrong checksum is an error of its row, also of a dry run', async () => {
   const file = await csv(`p-1,6,1,${TRON}`, `p-2,1,1,${WRONG}`, `p-3,6,1,${TRON.slice(0, -1)}g`);
-  await cli.listCurrency();
+  const listed = [{ paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined, chain: 'Tron' as const }];
+  await writeGatewayFacts(cli.ledger.connection, { currencies: listed, currenciesAt: Date.now(), isWhole: false });
   for (const flag of ['--dry-run', '--yes']) {
     const { code, stderr } = await cli.run('import', file, flag);
     expect([code, stderr]).toEqual([2, textWith(`line 3: address_to: ${PROBLEM}: copy it again from where`)]);
-    expect(stderr).toContain('line 4: address_to: is no address of USDT (TRC-20), because its checksum');
+    expect(stderr).toContain('line 4: address_to: is no address of Tron, on which the gateway pays USDT (TRC-20)');
   }
   expect(await cli.states('p-1')).toEqual([undefined]);
   await cli.refused(2, `--address-to: ${PROBLEM}`, ...enqueueTo('1', WRONG));
@@ -272,6 +275,43 @@ it('a payment id that the gateway does not list is one too', async () => {
   await cli.refused(2, '--payment-id: must be in the gateway', ...enqueueTo('7', TRON));
   cli.env['PAYOUT_CHECK_PAYMENT_IDS'] = 'false';
   for (const args of [['import', file, '--yes'], enqueueTo('7', TRON)]) await cli.ok(...args);
+});
+
+it('TRON addresses with the id of BTC are errors, and more BTC than there is is said beside its worth in USD', async () => {
+  const usdt = { paymentId: 6, name: 'USDT', usdRate: '1', network: 'TRC-20', chain: 'Tron' as const };
+  const btc = { paymentId: 1, name: 'BTC', usdRate: '64250.5', network: 'Bitcoin', chain: 'Bitcoin' as const };
+  await writeGatewayFacts(
+    cli.ledger.connection,
+    { currencies: [usdt, btc], currenciesAt: Date.now(), isWhole: true },
+    { balance: [{ paymentId: 1, symbol: undefined, amount: '1.5' }], balanceAt: Date.now() },
+  );
+  const wrong = await csv(`p-1,1,4385.19,${TRON}`, `p-2,1,1,${BTC}`);
+  for (const flag of ['--dry-run', '--yes']) {
+    const { code, stderr } = await cli.run('import', wrong, flag);
+    expect([code, stderr]).toEqual([
+      2,
+      textWith('line 2: address_to: is an address of Tron, but the gateway pays BTC on Bitcoin'),
+    ]);
+  }
+  const large = await csv(`p-1,1,4385.19,${BTC}`, `p-2,6,7,${TRON}`, `p-3,6,7,some-wallet`);
+  const stdout = await cli.ok('import', large, '--dry-run');
+  expect(stdout).toMatch(/ 1 +4,385\.19 BTC +281,750,650\.09\n/);
+  expect(stdout).toContain("The gateway's balance is 1.5 BTC, these payouts need 4,385.19 BTC: more than there is.\n");
+  expect(stdout).toContain('Network not checked of 1 payout: it is a name, and no address of Tron.\n');
+});
+
+it('the same rows under new ids are said, in a dry run and before the question', async () => {
+  const rows = (prefix: string) => ['5', '6', '7'].map((amount, index) => `${prefix}-${index},6,${amount},TX,Rent`);
+  const file = async (prefix: string, ...more: string[]) =>
+    cli.file(`${prefix}.csv`, `${HEADER},reference`, ...rows(prefix), ...more);
+  const first = await file('may');
+  await cli.ok('import', first, '--yes');
+  expect(await cli.ok('import', first, '--yes')).not.toContain('Warning');
+  const again = await file('again', 'other,6,5,TX,Other', 'another,6,5,TY,Rent');
+  const warning =
+    /Warning: 3 of these rows have the address, amount and reference of payouts of the last 30 days with other ids, such as may-\d \(queued\)\.\n/;
+  expect(await cli.ok('import', again, '--dry-run')).toMatch(warning);
+  expect(await cli.json('import', again, '--dry-run')).toMatchObject({ sameAsRecent: 3 });
 });
 
 it('an import has at most 250,000 rows', async () => {

@@ -5,7 +5,9 @@ import { parseInput } from '../../../src/base/fields.js';
 import { PAYOUT_TABLE, readCsvRows } from '../../../src/cli/import/read-csv-rows.js';
 import { readCsvRecords, type CsvValues, type Row } from '../../../src/cli/import/read-records.js';
 import { payoutInputSchema } from '../../../src/ledger/payout.js';
+import { checkNetwork } from '../../../src/gateway/wallet/check-network.js';
 import { checkRecipient } from '../../../src/producer/parse-payouts.js';
+import { parseCurrencies } from '../../../src/worker/parse-currencies.js';
 import { CURRENCIES, findCurrency } from '../../../src/sandbox/currency.js';
 
 const HEADER = 'payout_id,payment_id,amount,address_to,metadata';
@@ -94,11 +96,17 @@ it('examples/payouts.csv holds 20 payouts that the producer and the sandbox acce
   const rows = await read(readFileSync(new URL('../../../examples/payouts.csv', import.meta.url)));
   const payouts = rows.map((row) => parseInput(payoutInputSchema, 'input' in row ? row.input : row));
   expect(new Set(payouts.map(({ payoutId }) => payoutId)).size).toBe(20);
-  const currencies = CURRENCIES.map(({ paymentId, code, network }) => ({
-    ...{ paymentId, usdRate: undefined, name: code === 'USDT' ? `${code} (${network})` : code },
+  const list = CURRENCIES.map(({ paymentId, code, name, network }) => ({
+    payment_id: paymentId,
+    currency: code,
+    name,
+    network,
   }));
+  const currencies = parseCurrencies(list);
   for (const payout of payouts) {
-    checkRecipient(payout, { checksums: true, currencies });
+    checkRecipient(payout.addressTo, { checksums: true });
+    const currency = currencies.find(({ paymentId }) => paymentId === payout.paymentId);
+    expect(checkNetwork(payout.addressTo, currency)).toEqual({ kind: 'same', chain: currency?.chain });
     expect(payout.addressTo.includes(':')).toBe(findCurrency(payout.paymentId)?.hasDestinationTag);
   }
 });
