@@ -312,7 +312,14 @@ function hasBech32Checksum(lower: string): boolean {
   if (!SEGWIT.test(lower)) return former !== undefined || bech32m.decodeUnsafe(lower, false) !== undefined;
   // Bitcoin's first version has one checksum, all later ones the other. A mix-up pays no one.
   const [version = 0, ...program] = (former ?? bech32m.decodeUnsafe(lower, false))?.words ?? [32];
-  const bytes = bech32.fromWordsUnsafe(program)?.length ?? 0;
+  const bytes = countBytes(program);
   if (version === 0) return former !== undefined && (bytes === 20 || bytes === 32);
   return former === undefined && version <= 16 && bytes >= 2 && bytes <= 40;
+}
+
+/** 0 if the words of 5 bits have more padding than they need, or padding that is not zero. */
+function countBytes(words: readonly number[]): number {
+  const spareBits = (words.length * 5) % 8;
+  const isPadded = spareBits < 5 && ((words.at(-1) ?? 0) & ((1 << spareBits) - 1)) === 0;
+  return isPadded ? Math.floor((words.length * 5) / 8) : 0;
 }

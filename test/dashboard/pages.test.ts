@@ -109,7 +109,13 @@ describe('payouts that are looked for', () => {
       [/tagged .* 2031-05-06 07:08:09 UTC/, /lost unknown 5 \(payment_id 12\)/, /77 USDT \(TRC-20\)/],
     ],
     ['/payouts?state=held', [/kept .*the signature expired/]],
-    ['/payouts/refused', [/Insufficient balance .*retry ID.*77 USDT.*invoice&quot;: 77.*queued .*sending .*rejected/]],
+    [
+      '/payouts/refused',
+      [
+        /not checked: the network of USDT \(TRC-20\) is not known/,
+        /Insufficient balance .*retry ID.*77 USDT.*invoice&quot;: 77.*queued .*sending .*rejected/,
+      ],
+    ],
     ['/payouts/kept', [/Why it is held the signature expired .*Last message Insufficient/, /release ID/, /cancel ID/]],
     ['/batch?name=june', [/0 % paid: 0 of 4, 1 failed or rejected, 3 left/, /unknown 1 5 \(payment_id 12\)/]],
     ['/activity', [/UTC ann paused .* ticket 812.*UTC bob queued again .* kept topped up/]],

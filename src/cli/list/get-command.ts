@@ -6,6 +6,7 @@ import type { ArchivedPayout } from '../../archive/read-archive.js';
 import { NotFoundError } from '../../base/errors.js';
 import { isSameTxhash } from '../../base/fields.js';
 import { formatAmount, formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
+import { describeNetwork } from '../../gateway/wallet/check-network.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
@@ -131,10 +132,11 @@ function formatPayout(
     ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', payout.paymentId],
     ['address', payout.addressTo],
+    ['network', describeNetwork(payout, currencies)],
     ['symbol', payout.symbol],
     ['txhash', payout.txhash],
     ['paid too late as', payout.lateTxhash],
-    ['fee', payout.fee],
+    ['fee', payout.fee ?? describeListedFee(payout.paymentId, currencies)],
     ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
     ...approvals.map((approval): Fact => ['approval', approval]),
@@ -158,6 +160,11 @@ function formatPayout(
     `\nHistory (UTC)\n`,
     formatTable(history),
   ].join('');
+}
+
+function describeListedFee(paymentId: number, currencies: readonly Currency[]): string | undefined {
+  const listed = currencies.find((currency) => currency.paymentId === paymentId);
+  return listed?.fee === undefined ? undefined : `${formatAmount(listed.fee)} in the gateway's list`;
 }
 
 function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): string[] {

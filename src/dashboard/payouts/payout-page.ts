@@ -1,4 +1,5 @@
 import { formatMoney } from '../../base/format.js';
+import { describeNetwork } from '../../gateway/wallet/check-network.js';
 import type { HistoryEntry, Payout } from '../../ledger/payout.js';
 import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { nextSteps } from '../../operator/next-steps.js';
@@ -42,6 +43,7 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown, control: Pa
 
 function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: Shown): Html {
   const { payoutId, paymentId, batch, notBefore, metadata } = payout;
+  const listedFee = currencies.find((listed) => listed.paymentId === paymentId)?.fee;
   const txhash = (hash: string | undefined) => hash && txhashView(hash, payout, explorers);
   const address = html`<bdi class="mono">${payout.addressTo}</bdi
     >${copyButton(payout.addressTo, `address of ${payoutId}`)}`;
@@ -50,11 +52,12 @@ function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: 
     ${dataList([
       ['Amount', formatMoney(payout.amount, paymentId, currencies)],
       ['Currency (payment_id)', paymentId],
-      ['Account currency', payout.symbol],
+      ['Symbol: its amount may be in', payout.symbol],
       ['To', address],
+      ['Network', describeNetwork(payout, currencies)],
       ['txhash', txhash(payout.txhash)],
       ['Paid too late as', txhash(payout.lateTxhash)],
-      ['Fee', payout.fee],
+      ['Fee', payout.fee ?? (listedFee && `${listedFee} in the gateway's list`)],
       ['Reference', payout.reference],
       ['Batch', batch && html`<a href="${base}${batchPath(batch)}">${batch}</a>`],
       ['Priority', payout.priority],

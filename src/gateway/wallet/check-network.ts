@@ -23,6 +23,18 @@ export function checkNetwork(addressTo: string, currency: ListedCurrency | undef
   return compareNetworks(address, parseWallet(address), currency);
 }
 
+/** For operators. @param currencies - empty if the gateway's list is not known */
+export function describeNetwork(
+  { addressTo, paymentId }: { readonly addressTo: string; readonly paymentId: number },
+  currencies: readonly (ListedCurrency & { readonly paymentId: number })[],
+): string {
+  if (currencies.length === 0) return "not checked: the gateway's list of currencies is not known";
+  const currency = currencies.find((listed) => listed.paymentId === paymentId);
+  const check = checkNetwork(addressTo, currency);
+  if (check.kind === 'same') return `${check.chain}, as its address`;
+  return check.kind === 'unchecked' ? `not checked: ${check.reason}` : `wrong: the address ${check.problem}`;
+}
+
 /** @param wallet - of the address, which is without its tag */
 export function compareNetworks(
   address: string,

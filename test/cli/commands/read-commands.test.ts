@@ -5,6 +5,7 @@ import { textWith, useCli } from '../support/cli-rig.js';
 import { type ArchiveFolder, filePath } from '../../../src/archive/archive-files.js';
 import { PayoutArchive } from '../../../src/archive/payout-archive.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
+import { type Currency, writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { removeSome } from '../../../src/worker/retention.js';
@@ -30,6 +31,23 @@ it('payouts get shows a payout in full with its history, in both forms', async (
     history: [{ to: 'unknown' }, { from: 'unknown', to: 'in_progress', by: 'ann' }],
   });
   expect(await cli.json('get', '--txhash', '0xabc')).toEqual(shown);
+});
+
+it("payouts get says which network was compared, that none was, and the fee of the gateway's list", async () => {
+  const tron = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+  await cli.enqueue('p-1', '--address-to', tron);
+  expect(await cli.ok('get', 'p-1')).toMatch(/ network +not checked: the gateway's list of currencies is not known\n/);
+  const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1', fee: '1', chain: 'Tron' as const }];
+  const write = async (given: readonly Currency[]) =>
+    writeGatewayFacts(cli.ledger.connection, { currencies: given, currenciesAt: Date.now(), isWhole: true });
+  await write(currencies);
+  expect(await cli.ok('get', 'p-1')).toMatch(/ network +Tron, as its address\n[^]* fee +1 in the gateway's list\n/);
+  await write([{ paymentId: 6, name: 'USDT', usdRate: '1' }]);
+  expect(await cli.ok('get', 'p-1')).toMatch(/ network +not checked: the network of USDT is not known\n/);
+  await write([{ paymentId: 6, name: 'BTC', usdRate: '1', chain: 'Bitcoin' }]);
+  expect(await cli.ok('get', 'p-1')).toMatch(
+    / network +wrong: the address is an address of Tron, but the gateway pays BTC on/,
+  );
 });
 
 const ids = async (...args: string[]) => (await cli.lines('list', ...args)).map(({ payoutId }) => payoutId).join(' ');
