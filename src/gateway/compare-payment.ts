@@ -10,14 +10,17 @@ interface PaymentDifference {
   readonly expected: string | number;
 }
 
+/** With a symbol, the amount is not compared: the answer has it in the coin, and the payout perhaps in that currency. */
 export function comparePayment(
   status: Pick<PaymentStatus, PaymentField | 'isAmountNumber'>,
-  payment: Pick<WithdrawRequest, PaymentField>,
+  payment: Pick<WithdrawRequest, PaymentField> & { readonly symbol?: string | undefined },
 ): PaymentDifference[] {
   const isSame: Record<PaymentField, boolean> = {
     paymentId: status.paymentId === payment.paymentId,
     addressTo: status.addressTo !== undefined && isSameAddress(status.addressTo, payment.addressTo),
-    amount: status.amount !== undefined && isSameAmount(status.amount, payment.amount, status.isAmountNumber === true),
+    amount:
+      payment.symbol !== undefined ||
+      (status.amount !== undefined && isSameAmount(status.amount, payment.amount, status.isAmountNumber === true)),
   };
   return (['paymentId', 'addressTo', 'amount'] as const)
     .filter((field) => !isSame[field])

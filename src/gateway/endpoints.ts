@@ -75,12 +75,14 @@ export const ENDPOINTS = {
       addressTo: addressToField,
       symbol: symbolField.exactOptional(),
     }),
-    parseResult: (fields, { paymentId, amount, addressTo }): WithdrawResult => ({
+    parseResult: (fields, { paymentId, amount, addressTo, symbol }): WithdrawResult => ({
       txhash: txhashField.safeParse(fields['txhash']).data,
       differing: [
         ...differing('payment_id', fields, (value) => parseDecimal(value) === String(paymentId)),
-        ...differing('amount', fields, (value) =>
-          isSameAmount(parseDecimal(value) ?? '', amount, isLosslessNumber(value)),
+        ...differing(
+          'amount',
+          fields,
+          (value) => symbol !== undefined || isSameAmount(parseDecimal(value) ?? '', amount, isLosslessNumber(value)),
         ),
         ...differing('address_to', fields, (value) => typeof value === 'string' && isSameAddress(value, addressTo)),
       ],

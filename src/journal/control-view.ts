@@ -210,10 +210,10 @@ class SpendLog {
 
   noteSend(line: SendLine): void {
     const { payoutId, attempt, request, signed, judged, inFlightMs, at } = line;
-    const { paymentId, amount, addressTo } = request;
+    const { paymentId, amount, addressTo, symbol } = request;
     const usd = judged?.usd === undefined ? undefined : BigInt(judged.usd);
-    const about = { id: identify(line), payoutId, attempt, paymentId, amount, addressTo, inFlightMs };
-    const spend = { ...about, signer: signed?.key, usd };
+    const about = { payoutId, attempt, paymentId, amount, addressTo, symbol, signer: signed?.key, inFlightMs };
+    const spend = { id: identify(line), ...about, usd, coins: judged?.coins };
     this.#events.push({ kind: 'begun', spend, at });
   }
 

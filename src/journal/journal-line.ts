@@ -147,6 +147,8 @@ export interface JudgedSend {
   readonly policy: string;
   /** Millionths of a dollar at that moment. Absent if no rule needed it. */
   readonly usd?: string | undefined;
+  /** Of a payment with a symbol: the most of its currency that it may be at that moment. */
+  readonly coins?: string | undefined;
   readonly approvals?: readonly string[] | undefined;
 }
 

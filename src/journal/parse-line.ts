@@ -70,6 +70,10 @@ const sendLine = z
           .string()
           .regex(/^\d{1,60}$/)
           .exactOptional(),
+        coins: z
+          .string()
+          .regex(/^\d{1,60}(\.\d{1,18})?$/)
+          .exactOptional(),
         approvals: z.array(sha256).exactOptional(),
       })
       .exactOptional(),

@@ -161,9 +161,13 @@ export interface Spend {
   readonly paymentId: number;
   readonly amount: string;
   readonly addressTo: string;
+  /** The currency that its amount may be in, instead of its own. */
+  readonly symbol?: string | undefined;
   readonly signer?: string | undefined;
   /** See {@link BeginSend.inFlightMs}. */
   readonly inFlightMs: number;
+  /** With a symbol: the most of its currency that it may be; absent if that was not known. */
+  readonly coins?: string | undefined;
   /** Value at its begin, in millionths of a dollar; absent if no rule needed it. */
   readonly usd?: bigint | undefined;
 }

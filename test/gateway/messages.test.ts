@@ -137,6 +137,14 @@ describe('a payment that the gateway repeats', () => {
     expect(describeDifferences(differences.slice(0, 1))).toBe('paymentId is missing at the gateway, 10 in the payout');
   });
 
+  it('may have another amount if the payout has a symbol, but no other wallet and currency', () => {
+    const inDollars = { ...PAYMENT, symbol: 'USD' };
+    expect(comparePayment({ ...PAYMENT, amount: '2.84' }, inDollars)).toEqual([]);
+    expect(comparePayment({ paymentId: 10, addressTo: PAYMENT.addressTo }, inDollars)).toEqual([]);
+    const differences = comparePayment({ paymentId: 11, amount: '2.84', addressTo: 'r:1' }, inDollars);
+    expect(differences.map(({ field }) => field)).toEqual(['paymentId', 'addressTo']);
+  });
+
   it('may have the address in another spelling', () => {
     const actual = { ...PAYMENT, addressTo: PAYMENT.addressTo.replace(':', ':00') };
     expect(comparePayment(actual, PAYMENT)).toEqual([]);

@@ -26,7 +26,13 @@ import {
   useAccount,
 } from './support/use-account.js';
 import { compareBalance } from '../../src/ledger/reads/balance-cover.js';
-import { estimateEnd, MINUTE_MS, type MinuteStatistics, parseStatistics } from '../../src/ledger/reads/statistics.js';
+import {
+  type CurrencySum,
+  estimateEnd,
+  MINUTE_MS,
+  type MinuteStatistics,
+  parseStatistics,
+} from '../../src/ledger/reads/statistics.js';
 
 useAccount();
 
@@ -239,7 +245,7 @@ describe('a balance', () => {
     { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' },
     { paymentId: 9, name: 'TRX', usdRate: undefined },
   ];
-  const sum = (paymentId: number, amount: string) => ({ paymentId, symbol: undefined, count: 1, amount });
+  const sum = (paymentId: number, amount: string): CurrencySum => ({ paymentId, symbol: undefined, count: 1, amount });
   const QUEUED = [sum(1, '0.002'), sum(6, '100'), sum(7, '50.000000000000000001')];
   const compare = (amount: string, of: object, queued = QUEUED) =>
     compareBalance({ balance: [{ paymentId: undefined, symbol: undefined, amount, ...of }], currencies }, queued);
@@ -254,5 +260,12 @@ describe('a balance', () => {
     expect(compare(balance, of)).toEqual([{ currency, balance, queued, isEnough }]);
     const unknown = { queued: undefined, isEnough: true };
     if (currency === 'USD') expect(compare('1', of, [...QUEUED, sum(9, '5')])).toMatchObject([unknown]);
+  });
+
+  it('is not compared with amounts that may be in the currency of their symbol', () => {
+    const inDollars = { ...sum(1, '400'), symbol: 'USD' };
+    for (const account of [{ paymentId: 1 }, {}, { symbol: 'USD' }]) {
+      expect(compare('1000', account, [...QUEUED, inDollars])).toEqual(compare('1000', account));
+    }
   });
 });

@@ -89,6 +89,22 @@ it.each([
   expect(JSON.stringify(logger.lines)).not.toMatch(/allet-1/);
 });
 
+it('another amount is believed where the payout has a symbol, and another wallet is not', async () => {
+  await account.ledger.enqueue([aPayout('p', { addressTo: 'wallet-1:7', symbol: 'USD' })]);
+  await accept('h-1');
+  const inCoin = { ...ITS_OWN, amount: '0.00019' };
+  expect(await poll({ approve: 0, ...inCoin })).toEqual({ kind: 'polled', state: 'in_progress' });
+  expect(await poll({ approve: 1, ...inCoin })).toEqual({ kind: 'polled', state: 'completed' });
+  expect((await account.ledger.get('p'))?.receipt?.key).toBe('worker-1');
+});
+
+it('a status of another wallet is not believed, also where the payout has a symbol', async () => {
+  await account.ledger.enqueue([aPayout('p', { addressTo: 'wallet-1:7', symbol: 'USD' })]);
+  await accept('h-1');
+  const said = { ...ITS_OWN, amount: '0.00019', address_to: 'wallet-2:7' };
+  expect(await poll({ approve: 1, ...said })).toMatchObject({ state: 'unknown' });
+});
+
 it('a status of another payment is believed where an operator gave the txhash', async () => {
   await bring();
   const other = { ...ITS_OWN, amount: '9' };

@@ -191,7 +191,8 @@ function findMissingQuorum(
   { policy, hash, isListed }: NonNullable<AuditContext['policy']>,
 ): string | undefined {
   if (judged?.policy !== hash) return undefined;
-  const { paymentId, amount, addressTo } = request;
+  const { paymentId, addressTo, symbol } = request;
+  const amount = symbol === undefined ? request.amount : (judged.coins ?? NOT_NOTED);
   const world: PolicyWorld = {
     ...{ now: at, wallNow: at, isListed, approvedBy, rejectedBy: undefined, stranger: undefined, addressSeenAt: 0 },
     worth: judged.usd === undefined ? NOT_NOTED : { kind: 'known', micros: BigInt(judged.usd) },

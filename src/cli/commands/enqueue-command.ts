@@ -17,7 +17,10 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
     .option('--amount <decimal>', 'amount in that currency, such as 12.5 (required)')
     .option('--address-to <wallet>', 'wallet of the recipient (required)')
     .option('--destination-tag <tag>', 'destination tag, for Ripple XRP and the TON network')
-    .option('--symbol <code>', 'currency in which the account was created, such as USD')
+    .option(
+      '--symbol <code>',
+      'a currency such as USD, which the amount may then be in: docs/gateway-api.md#payouts-with-a-symbol',
+    )
     .option('--reference <text>', 'a line of your own, such as an invoice number')
     .option('--priority <number>', '1 is the most urgent; payouts without one go before all that have one')
     .option('--not-before <time>', 'do not send before this time, such as 2030-01-31T09:00:00Z')

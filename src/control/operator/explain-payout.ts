@@ -64,11 +64,11 @@ export function explainPayout(
   // Every rate counts: only the worker knows its journal's anchors.
   const anchors = new Map(reportedRates.map(([currency, rate]) => [currency, { rate, at: now }]));
   rates.update(reportedRates, anchors, { now, wallNow: now });
-  const known = rates.worthOf(paymentId, amount, now);
-  const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
+  const value = rates.valueOf(payout, now);
+  const worth = value.worth.kind === 'known' ? value.worth : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
   const decision = decide(
     policy,
-    { paymentId, amount, addressTo, signer: signed?.key },
+    { paymentId, amount: value.coins, addressTo, signer: signed?.key },
     {
       ...{ now, wallNow: now, worth, isListed, window: toWindows(report), addressSeenAt: undefined },
       ...{ approvedBy: approvals.approvedBy, rejectedBy: approvals.rejectedBy },

@@ -20,7 +20,8 @@ import {
 
 export interface PolicySubject {
   readonly paymentId: number;
-  readonly amount: string;
+  /** The most of that currency that the payment may be; the reason if that is not known. */
+  readonly amount: string | { readonly reason: string };
   readonly addressTo: string;
   readonly signer?: string | undefined;
 }
@@ -352,7 +353,7 @@ export function waitForRate(rule: string, reason: string): Verdict {
 
 export function valueOf(cap: Cap, { amount }: PolicySubject, worth: UsdWorth): bigint | { readonly reason: string } {
   if (cap.unit === 'count') return 1n;
-  if (cap.unit === 'amount') return toUnits(amount);
+  if (cap.unit === 'amount') return typeof amount === 'string' ? toUnits(amount) : amount;
   return worth.kind === 'known' ? worth.micros : worth;
 }
 

@@ -97,6 +97,23 @@ export class UsdRates {
     return { kind: 'known', micros: worthInMicros(amount, rate) };
   }
 
+  /**
+   * What a payment may be worth, and how much of its currency. With a `symbol`, its amount may be in that currency or in
+   * its own, so the larger of both readings counts.
+   * @param now - monotonic, ms
+   */
+  valueOf({ paymentId, amount, symbol }: PaymentAmount, now: number): PaymentValue {
+    const own = this.worthOf(paymentId, amount, now);
+    if (symbol === undefined) return { worth: own, coins: amount };
+    if (symbol !== DOLLAR) return unvalued(`its amount may be in ${symbol}, whose rate is not known`);
+    if (own.kind === 'unknown') return unvalued(own.reason);
+    const rate = this.#settings.pinned.get(paymentId) ?? this.#rates.get(paymentId)?.rate ?? '0';
+    if (toUnits(rate) >= toUnits('1')) return { worth: own, coins: amount };
+    const coins = divideUp(amount, rate);
+    if (coins === undefined) return unvalued(`the rate of currency ${paymentId} is 0`);
+    return { worth: { kind: 'known', micros: worthInMicros(amount, '1') }, coins };
+  }
+
   #moveAnchor(
     rate: string,
     before: string | undefined,
@@ -129,6 +146,33 @@ export class UsdRates {
     const distance = one > other ? one - other : other - one;
     return distance * 100n > one * BigInt(this.#settings.maxMovePercent);
   }
+}
+
+/** The dollar's symbol at the gateway. */
+const DOLLAR = 'USD';
+
+interface PaymentAmount {
+  readonly paymentId: number;
+  readonly amount: string;
+  readonly symbol?: string | undefined;
+}
+
+export interface PaymentValue {
+  readonly worth: UsdWorth;
+  /** A decimal string; the reason if it is not known. */
+  readonly coins: string | { readonly reason: string };
+}
+
+function unvalued(reason: string): PaymentValue {
+  return { worth: unknown(reason), coins: { reason } };
+}
+
+/** Rounded up to 18 places, so that no cap is passed. */
+function divideUp(amount: string, rate: string): string | undefined {
+  const divisor = toUnits(rate) * FINEST;
+  if (divisor === 0n) return undefined;
+  const finest = (toUnits(amount) * toUnits('1') + divisor - 1n) / divisor;
+  return fromUnits(finest * FINEST);
 }
 
 function unknown(reason: string): UsdWorth {

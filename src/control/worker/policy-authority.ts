@@ -4,15 +4,15 @@ import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
 import type { Hold, Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
-import type { SpendEvent } from '../../ledger/control-record.js';
+import type { Spend, SpendEvent } from '../../ledger/control-record.js';
 import type { SendAuthority, SendPermit } from '../../worker/sender/send-authority.js';
 import { type ApprovalCount, countApprovals, NO_APPROVALS } from '../approvals/approval.js';
 import type { PolicedRuntime, PolicyInForce } from '../control-runtime.js';
 import { findStranger } from '../keys/person.js';
 import { decide, type Decision, toHold } from '../policy/decide.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';
-import { isEarly, type UsdWorth, type Verdict } from '../policy/rule.js';
-import { UsdRates } from '../policy/usd-rates.js';
+import { isEarly, type Verdict } from '../policy/rule.js';
+import { type PaymentValue, UsdRates } from '../policy/usd-rates.js';
 import { formatMicros } from '../policy/values.js';
 import { Spending, type SpendingWorld } from './spending.js';
 import { type FrontOfLine, WaitingLines } from './waiting-lines.js';
@@ -174,7 +174,8 @@ export class PolicyAuthority implements SendAuthority {
     this.catchUp();
     // It may be sent again: its earlier attempts paid nothing.
     if (payout.attempt > 0) this.#spending.releasePayout(payout.payoutId);
-    const { decision, approvals, worth } = this.#decide(this.#loaded.policy, payout, permit.signed);
+    const { decision, approvals, value } = this.#decide(this.#loaded.policy, payout, permit.signed);
+    const { worth, coins } = value;
     this.#keepInLine(payout.payoutId, decision);
     const { verdict } = decision;
     this.#remember(payout.payoutId, verdict);
@@ -183,6 +184,7 @@ export class PolicyAuthority implements SendAuthority {
     const judged = {
       policy,
       ...(worth.kind === 'known' ? { usd: worth.micros.toString() } : {}),
+      ...(payout.symbol !== undefined && typeof coins === 'string' ? { coins } : {}),
       ...(approvals.counted.length === 0 ? {} : { approvals: approvals.counted }),
     };
     return { ...permit, counted: { judged, keepMs: this.#keepMs } };
@@ -192,13 +194,14 @@ export class PolicyAuthority implements SendAuthority {
     policy: Policy,
     payout: Payout,
     signed: SignedSend | undefined,
-  ): { readonly decision: Decision; readonly approvals: ApprovalCount; readonly worth: UsdWorth } {
+  ): { readonly decision: Decision; readonly approvals: ApprovalCount; readonly value: PaymentValue } {
     const { clock, journal, keyring } = this.#runtime;
-    const { payoutId, paymentId, amount, addressTo } = payout;
-    const subject = { paymentId, amount, addressTo, signer: signed?.key };
+    const { payoutId, paymentId, addressTo } = payout;
     const approvals = this.#countApprovals(payout, signed);
     const now = clock.now();
-    const worth = this.rates.worthOf(paymentId, amount, now);
+    const value = this.rates.valueOf(payout, now);
+    const { worth, coins: amount } = value;
+    const subject = { paymentId, amount, addressTo, signer: signed?.key };
     const address = walletAndTagKey(addressTo);
     const addressSeenAt = journal.seenAt(address);
     if (addressSeenAt === undefined && this.#asksForNewAddresses) this.#unseen.add(address);
@@ -213,7 +216,7 @@ export class PolicyAuthority implements SendAuthority {
       rejectedBy: approvals.rejectedBy,
       stranger: keyring && findStranger(payout.signed?.requestedBy, keyring.keys),
     });
-    return { decision, approvals, worth };
+    return { decision, approvals, value };
   }
 
   /** A granted payout keeps its place until it is sent. One held for another reason must not block the line. */
@@ -257,9 +260,8 @@ export class PolicyAuthority implements SendAuthority {
 
   get #world(): SpendingWorld {
     const { policy, isListed } = this.#loaded;
-    const worthOf = (paymentId: number, amount: string): UsdWorth =>
-      this.rates.worthOf(paymentId, amount, this.#runtime.clock.now());
-    return { policy, isListed, worthOf };
+    const valueOf = (spend: Spend): PaymentValue => this.rates.valueOf(spend, this.#runtime.clock.now());
+    return { policy, isListed, valueOf };
   }
 }
 

@@ -8,12 +8,14 @@ import {
   isInDollars,
   matches,
   type PolicyRule,
+  type PolicySubject,
   seriesOf,
   type UsdWorth,
   valueOf,
   type WindowView,
 } from '../policy/rule.js';
 import { type LoggedSpend, SpendingLog } from '../policy/spending-log.js';
+import type { PaymentValue } from '../policy/usd-rates.js';
 
 interface Held {
   readonly spend: Spend;
@@ -196,8 +198,8 @@ function allOf(windows: ReadonlyMap<string, RuleWindow> | undefined): Iterable<S
 export interface SpendingWorld {
   readonly policy: Policy;
   readonly isListed: IsListed;
-  /** The present worth, for spends without a noted one. */
-  readonly worthOf: (paymentId: number, amount: string) => UsdWorth;
+  /** The present value, for spends without a noted one. */
+  readonly valueOf: (spend: Spend) => PaymentValue;
 }
 
 interface CappedRule extends PolicyRule {
@@ -279,13 +281,19 @@ class SpendSeries {
   #valueOf(spend: Spend): ReturnType<typeof valueOf> | undefined {
     const { isListed } = this.#world;
     const worth = isInDollars(this.#rule) ? this.#worthOf(spend) : NOT_ASKED;
-    const applies = matches(this.#rule.when, spend, { worth, isListed });
+    const subject = { ...spend, amount: this.#coinsOf(spend) };
+    const applies = matches(this.#rule.when, subject, { worth, isListed });
     if (applies === 'no') return undefined;
-    return applies === 'yes' ? valueOf(this.#rule.cap, spend, worth) : applies;
+    return applies === 'yes' ? valueOf(this.#rule.cap, subject, worth) : applies;
   }
 
-  #worthOf({ usd, paymentId, amount }: Spend): UsdWorth {
-    return usd === undefined ? this.#world.worthOf(paymentId, amount) : { kind: 'known', micros: usd };
+  #worthOf(spend: Spend): UsdWorth {
+    return spend.usd === undefined ? this.#world.valueOf(spend).worth : { kind: 'known', micros: spend.usd };
+  }
+
+  #coinsOf(spend: Spend): PolicySubject['amount'] {
+    if (spend.symbol === undefined) return spend.amount;
+    return spend.coins ?? this.#world.valueOf(spend).coins;
   }
 
   #findUnknown(withinMs: number, now: number): string | undefined {

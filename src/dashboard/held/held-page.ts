@@ -53,7 +53,8 @@ function columnsOf(whoSaid: HeldList['whoSaid']): readonly Column[] {
   ];
 }
 
-const worthOf: Column['cell'] = ({ amount, paymentId }, { currencies }) => {
+const worthOf: Column['cell'] = ({ amount, paymentId, symbol }, { currencies }) => {
+  if (symbol !== undefined) return `not known: in ${symbol}?`;
   const worth = usdWorth(amount, paymentId, currencies);
   return worth === undefined ? undefined : html`<span class="quiet">${worth}</span>`;
 };

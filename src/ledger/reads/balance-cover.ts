@@ -17,14 +17,15 @@ export const ACCOUNT_SYMBOL = 'USD';
 
 /**
  * A balance without a currency, or in `USD`, must cover the worth of everything queued, at the gateway's own rates. If
- * a rate is missing, nothing is compared.
+ * a rate is missing, nothing is compared. Amounts with a symbol are left out: they may be in that currency.
  */
 export function compareBalance(
   { balance, currencies }: Pick<GatewayFacts, 'balance' | 'currencies'>,
   queued: readonly CurrencySum[],
 ): BalanceCover[] {
+  const certain = queued.filter((sum) => sum.symbol === undefined);
   return balance.map((entry) => {
-    const needed = neededFrom(entry, currencies, queued);
+    const needed = neededFrom(entry, currencies, certain);
     return {
       currency: nameBalance(entry, currencies),
       balance: entry.amount,

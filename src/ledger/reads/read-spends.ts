@@ -14,8 +14,13 @@ const spendField = z
     paymentId: z.int(),
     amount: amountField,
     addressTo: z.string(),
+    symbol: z.string().optional(),
     signer: z.string().optional(),
     inFlightMs: z.number(),
+    coins: z
+      .string()
+      .regex(/^\d{1,60}(\.\d{1,18})?$/)
+      .optional(),
     usd: z
       .string()
       .regex(/^\d{1,60}$/)

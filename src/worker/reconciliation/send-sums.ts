@@ -50,10 +50,10 @@ export function groupSends(debits: Iterable<Debit>, fees: ReadonlyMap<number, st
     const decimals = Math.max(decimalsOf(amount), fee === undefined ? Infinity : decimalsOf(fee));
     const key = `${paymentId} ${symbol ?? ''} ${decimals}`;
     const group = groups.get(key) ?? { paymentId, symbol, decimals, count: 0, own: 0n, worth: 0n };
-    const most = mostOf(debit, fees.get(paymentId));
+    const { own, worth } = boundsOf(symbol, mostOf(debit, fees.get(paymentId)), rate);
     group.count += 1;
-    group.own = add(group.own, most);
-    group.worth = add(group.worth, most === undefined || rate === undefined ? undefined : (most * rate) / ONE + 1n);
+    group.own = add(group.own, own);
+    group.worth = add(group.worth, worth);
     groups.set(key, group);
   }
   return [...groups.values()];
@@ -67,6 +67,21 @@ function mostOf({ amount, fee }: Debit, largestFee: string | undefined): bigint 
   const units = toUnits(amount);
   if (fee !== undefined) return units + positive(fee);
   return largestFee === undefined ? undefined : units + 2n * positive(largestFee) + units / 100n;
+}
+
+/** With a symbol, the amount may be in that currency or in its own: the larger of both readings bounds it. */
+function boundsOf(
+  symbol: string | undefined,
+  most: bigint | undefined,
+  rate: bigint | undefined,
+): { readonly own: bigint | undefined; readonly worth: bigint | undefined } {
+  const worth = most === undefined || rate === undefined ? undefined : (most * rate) / ONE + 1n;
+  if (symbol === undefined) return { own: most, worth };
+  if (symbol !== ACCOUNT_SYMBOL || most === undefined || worth === undefined || !rate) {
+    return { own: undefined, worth: undefined };
+  }
+  const converted = (most * ONE) / rate + 1n;
+  return { own: converted > most ? converted : most, worth: worth > most ? worth : most };
 }
 
 function positive(decimal: string): bigint {

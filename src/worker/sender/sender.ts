@@ -369,9 +369,9 @@ function toCountedSpend(
   const { judged, keepMs } = permit.counted;
   const usd = judged.usd === undefined ? undefined : BigInt(judged.usd);
   const { payoutId, attempt: number, request, inFlightMs } = attempt;
-  const { paymentId, amount, addressTo } = request;
-  const payment = { payoutId, attempt: number, paymentId, amount, addressTo };
-  const about = { ...payment, signer: permit.signed?.key, inFlightMs, usd };
+  const { paymentId, amount, addressTo, symbol } = request;
+  const payment = { payoutId, attempt: number, paymentId, amount, addressTo, symbol };
+  const about = { ...payment, signer: permit.signed?.key, inFlightMs, usd, coins: judged.coins };
   return { spend: { id: identify(attempt), ...about }, since: now - keepMs };
 }
 

@@ -102,11 +102,11 @@ export class PolicyRig {
   async begin(payout: Payout): Promise<((outcome: SendOutcome) => void) | undefined> {
     const permit = this.authority.permit(payout);
     if (permit.kind === 'refused') return undefined;
-    const { payoutId, paymentId, amount, addressTo } = payout;
+    const { payoutId, paymentId, amount, addressTo, symbol } = payout;
     const send = { payoutId, attempt: payout.attempt + 1, token: `t${(this.#sends += 1)}` };
     const { journal, clock } = this;
     await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });
-    const request = { paymentId, amount, addressTo };
+    const request = { paymentId, amount, addressTo, ...(symbol !== undefined && { symbol }) };
     const [at, after] = [clock.wallNow(), { sends: 0, token: '' }];
     await journal.append({
       ...{ ...send, epoch: 1, sends: 1, after, request, inFlightMs: DOUBT_MS, at },
