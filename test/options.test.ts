@@ -86,7 +86,8 @@ it.each(Object.keys(MAKERS))(
   },
 );
 
-const open = (options: Loose): Redis => new Redis({ lazyConnect: true, commandTimeout: 5_000, ...options });
+const open = (options: Loose): Redis =>
+  new Redis({ lazyConnect: true, commandTimeout: 5_000, reconnectOnError: () => false, ...options });
 const only = (own: unknown): Loose => ({ redisUrl: undefined, connection: own });
 class Tunnel extends AbstractConnector {
   override async connect(): Promise<never> {
@@ -99,6 +100,8 @@ const SETTINGS: [setting: string, given: Loose, message: string][] = [
   ['pollMinMs', { pollMinMs: 20, pollMaxMs: 19 }, 'must not be more than pollMaxMs, 19 (got 20)'],
 ];
 const hangs = "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')";
+const stays =
+  "has no reconnectOnError, so after a failover it would stay with a server that is read-only: use connectRedis(url, 'commands')";
 const prefixed = 'must have no keyPrefix, under which no worker looks (got "shop:")';
 
 it.each<[Maker, field: string, message: string, () => Loose]>([
@@ -113,6 +116,7 @@ it.each<[Maker, field: string, message: string, () => Loose]>([
     () => ({ accounts: [{ ...account, ...given }] }),
   ]),
   ['PayoutProducer', 'connection', hangs, () => only(open({ commandTimeout: undefined }))],
+  ['PayoutProducer', 'connection', stays, () => only(open({ reconnectOnError: undefined }))],
   ['startDashboard', 'port', 'must be a whole number from 0 to 65535 (got 70000)', () => ({ port: 70_000 })],
   ...['PayoutProducer', 'PayoutWorker'].flatMap((maker): [Maker, string, string, () => Loose][] => [
     [maker, 'connection', 'is given, but so is redisUrl: give one of them', () => ({ connection })],

@@ -5,11 +5,12 @@ import {
   Cluster,
   type ClusterNode,
   type ClusterOptions,
-  Redis,
+  type Redis,
   type RedisOptions,
   SentinelConnector,
 } from 'ioredis';
 import { LONGEST_TIMER_MS, within } from './clock.js';
+import { leaveDemoted, SteadyRedis } from './leave-demoted.js';
 import { failsafeLogger, type Logger, silentLogger } from './logger.js';
 import { lookUpRedis } from './look-up.js';
 import { describeLogin, describeTrouble, WITHOUT_TLS } from './redis-errors.js';
@@ -160,10 +161,11 @@ export function connectRedis(url: string, role: RedisRole, logger: Logger = sile
 type OwnOptions = Omit<RedisOptions, 'replyMapping'>;
 
 function open(role: RedisRole, logger: Logger, connect: (options: OwnOptions) => RedisClient): RedisClient {
-  const retryStrategy = (attempt: number): number | null => (closed.has(client) ? null : reconnectDelay(attempt));
-  const options = { ...ROLE_OPTIONS[role], retryStrategy, disconnectTimeout: DISCONNECT_WITHIN_MS };
+  const retryDelay = (attempt: number): number | null => (closed.has(client) ? null : reconnectDelay(attempt));
+  const log = failsafeLogger(logger);
+  const options = { ...ROLE_OPTIONS[role], ...leaveDemoted(retryDelay, log), disconnectTimeout: DISCONNECT_WITHIN_MS };
   const client: RedisClient = connect(options);
-  logConnectionTrouble(client, role, failsafeLogger(logger));
+  logConnectionTrouble(client, role, log);
   return client;
 }
 
@@ -189,8 +191,8 @@ function openTarget(target: RedisTarget, options: OwnOptions): RedisClient {
 
 /** One Redis, or one watched by Sentinels. */
 function openServer(where: OwnOptions, options: OwnOptions): Redis {
-  if (!where.sentinels) return new Redis({ ...options, ...where, Connector: NamedConnector });
-  return new Redis({
+  if (!where.sentinels) return new SteadyRedis({ ...options, ...where, Connector: NamedConnector });
+  return new SteadyRedis({
     ...options,
     ...where,
     // Detects a demoted master, which must not be written to until its connection happens to break.

@@ -21,7 +21,8 @@ export interface AccountConnectionOptions {
   readonly redisUrl?: string;
   /**
    * A connection shared by several producers; closing them leaves it open. Use `connectRedis(url, 'commands')`: a
-   * connection without a `commandTimeout` is refused, because calls could hang.
+   * connection without a `commandTimeout` is refused, because calls could hang; one to a single address without
+   * `reconnectOnError`, because after a failover it would stay with the former master.
    */
   readonly connection?: RedisClient;
   /**
@@ -120,8 +121,16 @@ function connect(redisUrl: string | undefined, logger: Logger): RedisClient {
 
 function checkConnection(connection: RedisClient): RedisClient {
   requireNoPrefix(connection);
-  if (serverOptions(connection).commandTimeout !== undefined) return connection;
-  throw invalid('connection', "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')");
+  const { commandTimeout, reconnectOnError, sentinels } = serverOptions(connection);
+  const trouble =
+    commandTimeout === undefined
+      ? 'no commandTimeout, so a call could hang'
+      : // Sentinels and clusters tell a client of a failover.
+        reconnectOnError == null && !sentinels && !connection.isCluster
+        ? 'no reconnectOnError, so after a failover it would stay with a server that is read-only'
+        : undefined;
+  if (trouble === undefined) return connection;
+  throw invalid('connection', `has ${trouble}: use connectRedis(url, 'commands')`);
 }
 
 /** @throws InvalidConfigError */

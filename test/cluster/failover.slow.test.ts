@@ -1,13 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { openAccount } from '../../src/queues/open-account.js';
 import { findFreePort, startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
-import { cents } from '../support/account.js';
-import { connectAdmin, startRedisCluster } from '../support/redis-cluster.js';
-import { startRedisSentinel } from '../support/replicated-redis.js';
+import { cents, numbered } from '../support/account.js';
+import { connectAdmin, startRedisCluster, untilReply } from '../support/redis-cluster.js';
+import { startManagedRedis, startRedisSentinel } from '../support/replicated-redis.js';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
 import { expectPromisesKept, untilSent, untilSettled, worldOfTest } from '../worker/support/payout-world.js';
@@ -76,6 +79,67 @@ describe.each([
     expect(world.sandbox.stats()).toMatchObject({ arrivals, duplicatePayments: [], blocked: false });
   }, 120_000);
 });
+
+describe('a managed Redis, whose failover behind one address leaves connections open', () => {
+  it('worker, producer and jobs are back within seconds, and the promises hold', async () => {
+    const redis = closeAfterTest(await startManagedRedis());
+    const world = await worldOfTest({ redis });
+    await world.enqueue(6);
+    const worker = world.startWorker();
+    await untilSent(world, 2);
+    await redis.failOver();
+    const since = performance.now();
+    const isTaken = async () => (await world.enqueue(2, 'AFTER').catch(() => [])).length > 0;
+    await until('the producer is back', isTaken, 20_000);
+    await until('all are sent', () => world.sandbox.stats().arrivals === 8, 60_000).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${worker.log()}`);
+    });
+    // Six of a second each, and what a failover takes.
+    expect(performance.now() - since).toBeLessThan(40_000);
+    await untilSettledAfterOutage(world, 8);
+    expect((await world.producer.stats()).unknown).toBe(0);
+    await expectPromisesKept(world);
+    const left = String(await redis.admin.call('CLIENT', 'LIST', 'TYPE', 'NORMAL')).split('\n');
+    expect(left.filter((client) => client.includes('cmd=') && !/cmd=(client|info)/.test(client))).toEqual([]);
+  }, 120_000);
+
+  it('every kind of connection leaves a server that loads', async () => {
+    const redis = closeAfterTest(await startManagedRedis());
+    const promoted = connectAdmin(redis.replica.port);
+    const connections = (['commands', 'sender', 'queue'] as const).map((role) => connectRedis(redis.url, role));
+    connections.push((connections[2] as Redis).duplicate());
+    afterTest(async () => {
+      promoted.disconnect();
+      await Promise.all(connections.map(closeRedis));
+      process.kill(redis.master.pid, 'SIGKILL');
+    });
+    await until('all are connected', () => connections.every(({ status }) => status === 'ready'));
+    const pairs = numbered(1_000, 'key').flatMap((key) => [key, randomBytes(100).toString('base64')]);
+    await redis.admin.mset(pairs);
+    await redis.admin.wait(1, 5_000);
+    for (const [name, value] of Object.entries(SLOW_TO_LOAD)) await redis.admin.config('SET', name, value);
+    await promoted.call('REPLICAOF', 'NO', 'ONE');
+    await promoted.config('SET', 'repl-diskless-sync-delay', '0');
+    // A write that the new master lacks: the former one takes a whole copy.
+    await redis.admin.set('lost', '1');
+    await redis.admin.call('REPLICAOF', '127.0.0.1', redis.replica.port);
+    await untilReply(redis.admin, 'GET key-1', /LOADING/);
+    const refusal = async (connection: RedisClient) => connection.get('key-1').then(String, String);
+    const first = await Promise.all(connections.map(refusal));
+    expect(first).toEqual(connections.map(() => expect.stringContaining('LOADING')));
+    // At first the address still leads to the former master.
+    await delay(2_000);
+    redis.address.leadTo(redis.replica.port);
+    const write = async (connection: RedisClient) => connection.set('after', '1').catch(String);
+    for (const connection of connections) {
+      await until('it writes', async () => (await write(connection)) === 'OK', 15_000);
+    }
+    expect(await redis.admin.get('key-1').catch(String)).toContain('LOADING');
+  }, 60_000);
+});
+
+/** So that it still loads when the test ends, and replies meanwhile. */
+const SLOW_TO_LOAD = { 'key-load-delay': '20000', 'loading-process-events-interval-bytes': '1024' };
 
 /** A Redis in a folder of its own. */
 async function start(dir: string, args: readonly string[] = []) {

@@ -33,6 +33,29 @@ export async function startMasterWithReplica(args: readonly string[] = []) {
   };
 }
 
+/** A master with a replica behind one address, as a managed Redis has: a failover leaves connections open. */
+export async function startManagedRedis() {
+  const servers = await startMasterWithReplica();
+  const { master, replica } = servers;
+  const address = await TcpProxy.start(master.port);
+  const admin = connectAdmin(master.port);
+  return {
+    url: `redis://127.0.0.1:${address.port}`,
+    ...{ master, replica, address, admin },
+    /** The master becomes the replica of its replica, which has all its writes. */
+    async failOver() {
+      await admin.call('FAILOVER');
+      await untilReply(admin, 'ROLE', /^slave/);
+      address.leadTo(replica.port);
+    },
+    async close() {
+      admin.disconnect();
+      await address.close();
+      await servers.close();
+    },
+  };
+}
+
 const SENTINELS = 3;
 const REPLICAS = 2;
 const DOWN_AFTER_MS = 1_000;

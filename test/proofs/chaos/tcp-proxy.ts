@@ -12,11 +12,13 @@ export class TcpProxy {
   readonly #silences = new Map<Direction, Readonly<{ ended: Promise<void>; end: () => void }>>();
   #drawDelayMs: () => number = () => 0;
   #refusing = false;
+  #targetPort: number;
 
   private constructor(targetPort: number, rewrites: Rewrites) {
     this.#rewrites = rewrites;
+    this.#targetPort = targetPort;
     this.#server = createServer((client) => {
-      this.#join(client, targetPort);
+      this.#join(client, this.#targetPort);
     });
   }
 
@@ -30,6 +32,11 @@ export class TcpProxy {
 
   get port() {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** From now on new connections lead there; open ones stay. */
+  leadTo(targetPort: number) {
+    this.#targetPort = targetPort;
   }
 
   slowDown(drawDelayMs: () => number) {
