@@ -238,7 +238,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   async #inTurn<Result>(work: (isGivenUp: IsGivenUp) => Promise<Result>): Promise<Result> {
     if (this.#isStalled) throw this.#stalled();
     let isGivenUp = false;
-    const result = this.#queue.then(async () => work(() => isGivenUp));
+    const result = this.#queue.then(async () => work(() => isGivenUp)).catch(this.#nameDiskTrouble);
     const settled = result.then(
       () => true,
       () => true,
@@ -255,6 +255,17 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       this.#isStalled = false;
     });
     throw this.#stalled();
+  }
+
+  /** Not only the write of a line: the mark of a torn one, or a new file, may be what a full disk refuses. */
+  readonly #nameDiskTrouble = (error: unknown): never => {
+    const { code, syscall, message } = error as NodeJS.ErrnoException;
+    if (syscall === undefined || code === 'ENOENT') throw error;
+    throw this.#unavailable(message, error);
+  };
+
+  #unavailable(message: string, cause: unknown): JournalUnavailableError {
+    return new JournalUnavailableError(`The send journal ${this.#path} cannot be written: ${message}`, { cause });
   }
 
   #stalled(): Error {
@@ -331,10 +342,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       this.#reader.noteSynced({ line, prev }, text, size);
     } catch (error) {
       this.#mustReopen = true;
-      throw new JournalUnavailableError(
-        `The send journal ${this.#path} cannot be written: ${(error as Error).message}`,
-        { cause: error },
-      );
+      throw this.#unavailable((error as Error).message, error);
     }
   }
 

@@ -186,6 +186,24 @@ it('a write that fails in part is a failure, and the torn line announces nothing
   expect(await journal.changedByOthers()).toBe(false);
 });
 
+it('a full disk is the trouble of the disk also where it refuses to mark a torn line', async () => {
+  const journal = await folder.bound();
+  await journal.append(aSend('p', 1));
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
+  const half = async () => {
+    await appendFile(folder.path(), '{"payo');
+    return { bytesWritten: 6, buffer: '' };
+  };
+  jest
+    .spyOn(await aHandle(), 'write')
+    .mockImplementationOnce(half)
+    .mockRejectedValueOnce(full);
+  await expect(journal.append(aSend('q', 2))).rejects.toThrow(/only 6 of \d+ bytes/);
+  await expect(journal.ensureWritable()).rejects.toMatchObject({ code: 'JOURNAL_UNAVAILABLE', cause: full });
+  await journal.append(aSend('q', 2));
+  expect(journal.lastSends(9)).toEqual([aSend('p', 1), aSend('q', 2)]);
+});
+
 it('a write that fails of an outcome is told and throws nothing', async () => {
   const troubles: string[] = [];
   const journal = await folder.bound({ onTrouble: ({ message }: Error) => troubles.push(message) });

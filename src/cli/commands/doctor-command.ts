@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { findMisspelt, readConfig } from '../../base/config.js';
 import { silentLogger } from '../../base/logger.js';
 import { closeRedis, connectRedis } from '../../base/redis.js';
@@ -8,6 +8,7 @@ import { type AccountSummary, readAccountSummary } from '../../operator/account-
 import { openAccount } from '../../queues/open-account.js';
 import { type CheckResult, warning } from '../doctor/check-result.js';
 import { runChecks } from '../doctor/run-checks.js';
+import { reportChecks, runChecksApart } from '../doctor/run-checks-apart.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { formatCount } from '../../base/format.js';
 import { readWorkerAccounts } from '../context/accounts.js';
@@ -18,9 +19,13 @@ import { formatHeadline } from './status-command.js';
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red', '✗'] } as const;
 const NAME_WIDTH = 25;
 
+/** Only runs the checks, and reports to the process that started it. */
+const CHECKS_FLAG = '--checks';
+
 export function defineDoctorCommand(command: Command, context: CliContext): void {
   command
     .option('--json', 'print one JSON object')
+    .addOption(new Option(CHECKS_FLAG).hideHelp())
     .addHelpText(
       'after',
       help(
@@ -30,8 +35,10 @@ asks the worker that serves there. Exit code 1: a line begins with ✗, so payou
         `payouts doctor --json | jq '.checks[] | select(.status != "ok")'`,
       ),
     )
-    .action(async ({ json }: { readonly json?: true }) => {
-      await runDoctor(context, json ?? false);
+    .action(async ({ json, checks }: { readonly json?: true; readonly checks?: true }) => {
+      if (checks)
+        await reportChecks((begin) => runChecks(context.environment, readWorkerAccounts(context.environment), begin));
+      else await runDoctor(context, json ?? false);
     });
 }
 
@@ -47,7 +54,9 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
   for (const { variable, meant } of findMisspelt(context.environment)) {
     note({ name: 'environment', ...warning(`${variable} is not known and has no effect`, `Did you mean ${meant}?`) });
   }
-  for await (const check of runChecks(context.environment, accounts)) note(check);
+  const { program } = context;
+  const results = program ? runChecksApart([...program, CHECKS_FLAG]) : runChecks(context.environment, accounts);
+  for await (const check of results) note(check);
   const problems = checks.filter(({ status }) => status === 'problem').length;
   const warnings = checks.filter(({ status }) => status === 'warning').length;
   if (json) {

@@ -18,6 +18,8 @@ export interface CliContext {
   /** Progress or a remark to stderr, with its line breaks. */
   readonly writeError: (text: string) => void;
   readonly terminal: Terminal;
+  /** The arguments of Node with which this process was started. @defaultValue it is no process of its own */
+  readonly program?: readonly string[];
   /** The first SIGINT or SIGTERM aborts it; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
 }
@@ -80,6 +82,7 @@ export function createProcessContext(): CliContext {
   const isPlain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   return {
     environment,
+    program: [...process.execArgv, ...process.argv.slice(1)],
     terminal: {
       // The first command that asks or reads opens it.
       get input() {

@@ -29,17 +29,31 @@ export type Check = readonly [name: string, run: () => Promise<Finding | readonl
 /** Reading the journals of weeks takes seconds. */
 const CHECK_WITHIN_MS = 30_000;
 
+/** Called before each check. @returns whether to run it */
+export type BeginCheck = (name: string, platformId?: number) => boolean;
+
 /** A failed check, as when Redis becomes unavailable, gives a result, and the others run. */
-export async function* runEach(checks: readonly Check[]): AsyncGenerator<CheckResult> {
+export async function* runEach(
+  checks: readonly Check[],
+  begin: BeginCheck,
+  platformId?: number,
+): AsyncGenerator<CheckResult> {
   for (const [name, run] of checks) {
+    if (!begin(name, platformId)) continue;
     try {
-      const found = await within(CHECK_WITHIN_MS, run());
-      const detail = `no result within ${CHECK_WITHIN_MS / 1_000} s: a disk or Redis does not answer`;
-      const findings = found ?? problem(detail, 'Check the disk of SEND_JOURNAL_DIR, and Redis.');
-      yield* [findings].flat().map((finding) => ({ name, ...finding }));
+      const found = (await within(CHECK_WITHIN_MS, run())) ?? hanging(CHECK_WITHIN_MS);
+      yield* [found].flat().map((finding) => ({ name, ...finding }));
     } catch (error) {
       const fix = 'Run `payouts doctor` again; if it persists, check Redis and its log.';
       yield { name, ...problem((error as Error).message, fix) };
     }
   }
+}
+
+export function hanging(afterMs: number): Finding {
+  const detail = `no result within ${afterMs / 1_000} s: a disk or Redis does not answer`;
+  return problem(
+    detail,
+    'Check the disk that it reads, such as that of SEND_JOURNAL_DIR, and Redis: docs/runbooks/disk.md.',
+  );
 }

@@ -20,7 +20,7 @@ import { accountChecks } from './check-account.js';
 import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-journal.js';
 import { checkAudience, checkKeys, checkPolicy } from './check-keys.js';
 import { checkClock, checkRedis, checkRedisReplicas, redisChecks } from './check-redis.js';
-import { type Check, type CheckResult, runEach } from './check-result.js';
+import { type BeginCheck, type Check, type CheckResult, runEach } from './check-result.js';
 import { checkGateway, checkWorker } from './check-services.js';
 
 const { healthHost, healthPort } = WORKER_COMMAND_SETTINGS;
@@ -33,6 +33,7 @@ type Settings = ReturnType<typeof readSettings<typeof SETTINGS>>;
 export async function* runChecks(
   environment: Environment,
   accounts: readonly AccountOptions[],
+  begin: BeginCheck = () => true,
 ): AsyncGenerator<CheckResult> {
   const settings = readSettings(SETTINGS, environment);
   const { allowVolatileRedis, healthPort: port } = settings;
@@ -47,20 +48,24 @@ export async function* runChecks(
     const reachable = await checkRedis(redis, () => trouble);
     yield { name: 'Redis', ...reachable };
     const there = reachable.status === 'ok' ? redis : undefined;
-    if (there !== undefined) yield* runEach(redisChecks(there, allowVolatileRedis, clock));
-    const { keyring, findings } = checkKeys(settings.keysFile, () => readWorkerKey(environment), clock.wallNow());
+    if (there !== undefined) yield* runEach(redisChecks(there, allowVolatileRedis, clock), begin);
+    // Reads files in this thread.
+    const { keyring, findings } = begin('keys')
+      ? checkKeys(settings.keysFile, () => readWorkerKey(environment), clock.wallNow())
+      : { keyring: undefined, findings: [] };
     const platformIds = accounts.map(({ platformId }) => platformId);
     // Without a port, perhaps no worker serves there. Port 0 does not say which one is used.
     const isServed = Boolean(environment['HEALTH_PORT']) && port !== 0;
     const ofWorker: Check = ['worker', async () => checkWorker(settings.healthHost, port, platformIds)];
-    yield* runEach([
+    const first: Check[] = [
       ['system clock', async () => checkClock(clock, there)],
       ['journal folder', async () => checkJournalFolder(settings.journalDir, clock)],
-      ['keys', () => Promise.resolve(findings)],
-      ...(isServed ? [ofWorker] : []),
-    ]);
+    ];
+    yield* runEach(first, begin);
+    yield* findings.map((finding) => ({ name: 'keys', ...finding }));
+    if (isServed) yield* runEach([ofWorker], begin);
     for (const account of accounts) {
-      for await (const result of checkAccount(account, settings, there, keyring, clock)) {
+      for await (const result of checkAccount(account, settings, there, keyring, clock, begin)) {
         yield { ...result, platformId: account.platformId };
       }
     }
@@ -79,6 +84,7 @@ async function* checkAccount(
   redis: RedisClient | undefined,
   keyring: Keyring | undefined,
   clock: Clock,
+  begin: BeginCheck,
 ): AsyncGenerator<CheckResult> {
   const { platformId, policyFile, retentionDays, pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
   const { archiveDir, journalDir, redisReplicas, allowVolatileRedis } = settings;
@@ -86,14 +92,13 @@ async function* checkAccount(
   const checks: Check[] = [];
   // `checkKeys` has already reported an unusable keyring.
   if (policyFile !== undefined && (!isSigned || keyring !== undefined)) {
-    const findings = [...checkPolicy(policyFile, platformId, keyring, clock.wallNow())];
-    checks.push(['policy', () => Promise.resolve(findings)]);
+    checks.push(['policy', () => Promise.resolve([...checkPolicy(policyFile, platformId, keyring, clock.wallNow())])]);
   }
   if (archiveDir !== undefined) {
     const folder = { dir: archiveDir, platformId };
     checks.push(['archive folder', async () => checkArchiveFolder(folder, retentionDays, clock)]);
   }
-  yield* runEach(checks);
+  yield* runEach(checks, begin, platformId);
   yield* checkGateway(account, clock);
   const audience = audienceOf(account);
   if (redis === undefined) {
@@ -107,7 +112,7 @@ async function* checkAccount(
   const opened = openAccount({ platformId, connection: redis, readOnly: true, clock }, 'reply');
   const { ledger, queues } = opened;
   try {
-    yield* runEach([
+    const ofLedger: Check[] = [
       ['audience', async () => checkAudience(ledger, audience)],
       [
         'Redis replicas',
@@ -115,7 +120,8 @@ async function* checkAccount(
       ],
       ...journalChecks(journalDir, ledger.connection, isSigned, bound),
       ...accountChecks(ledger, queues, isSigned, pollRate),
-    ]);
+    ];
+    yield* runEach(ofLedger, begin, platformId);
   } finally {
     await opened.close();
   }

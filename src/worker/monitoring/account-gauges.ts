@@ -39,7 +39,7 @@ function setGauges(gauges: Gauges, view: AccountView): void {
   const epoch = 'epoch' in status ? status.epoch : 0;
   gauges.leaseHeld.set(account, epoch > 0 ? 1 : 0);
   gauges.leaseEpoch.set(account, epoch);
-  gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
+  gauges.refused.set(account, status.role === 'refused' && status.cause !== 'redis' ? 1 : 0);
   if (policy !== undefined) {
     gauges.policyInfo.set({ ...account, hash: policy.hash }, 1);
     gauges.policyReloadFailed.set(account, policy.reloadTrouble === undefined ? 0 : 1);
@@ -95,7 +95,7 @@ function createGauges(registry: Registry) {
     leaseEpoch: ofAccount('payouts_lease_epoch', 'The epoch of the lease that this process holds; 0 without one.'),
     refused: ofAccount(
       'payouts_sending_refused',
-      '1 while this process must not send: its send journal is damaged or does not match the ledger, or an outcome cannot be recorded.',
+      '1 while this process must not send: its send journal is damaged, its disk does not answer or it does not match the ledger, or an outcome cannot be recorded.',
     ),
   };
 }

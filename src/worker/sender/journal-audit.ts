@@ -1,4 +1,4 @@
-import { RedisUnavailableError } from '../../base/errors.js';
+import { JournalUnavailableError, RedisUnavailableError } from '../../base/errors.js';
 import {
   describeLostJournal,
   findMismatch,
@@ -17,6 +17,8 @@ export const ADOPT_HINT =
   'nothing is sent: journal and ledger contradict each other. Restore the newest copy of the Redis data if there is one; ' +
   'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
 const JOURNAL_HINT = 'this process sends nothing: its send journal cannot be trusted. See docs/runbooks/journal.md';
+
+const DISK_HINT = 'this process sends nothing: the disk of its send journal fails. See docs/runbooks/disk.md';
 
 export const UNKNOWING_HINT =
   'this process sends nothing: its send journal cannot know what was sent before it began. See docs/runbooks/journal.md';
@@ -119,7 +121,8 @@ export class JournalAudit {
       await journal.reload();
     } catch (error) {
       unread = (error as Error).message;
-      this.#status.refuse(unread, JOURNAL_HINT);
+      if (error instanceof JournalUnavailableError) this.#status.refuse(unread, DISK_HINT, 'disk');
+      else this.#status.refuse(unread, JOURNAL_HINT);
       // What was read and written before the disk hung is in memory. If Redis forgets it now, no other process may know
       // it.
       if (!journal.isStalled) return unread;
@@ -156,7 +159,7 @@ export class JournalAudit {
   /** Sets a refusal if the journal's disk hangs. @returns whether it does */
   refuseStalled(): boolean {
     const { journal } = this.#runtime;
-    if (journal.isStalled) this.#status.refuse(STALLED, JOURNAL_HINT);
+    if (journal.isStalled) this.#status.refuse(STALLED, DISK_HINT, 'disk');
     return journal.isStalled;
   }
 

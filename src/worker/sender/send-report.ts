@@ -35,7 +35,7 @@ export type SenderStatus =
   | { readonly role: 'standby' }
   | { readonly role: 'sender'; readonly epoch: number }
   /** The reason says why and what to do. */
-  | { readonly role: 'refused'; readonly reason: string };
+  | { readonly role: 'refused'; readonly reason: string; readonly cause?: 'disk' };
 
 /** A refusal is logged once. */
 export class StatusTracker {
@@ -54,10 +54,13 @@ export class StatusTracker {
     this.#status = { role: 'sender', epoch };
   }
 
-  /** @param hint - the operator's remedy; without it the reason was logged before */
-  refuse(reason: string, hint?: string): void {
+  /**
+   * @param hint - the operator's remedy; without it the reason was logged before
+   * @param cause - whether the disk of the journal is the reason, not what it holds
+   */
+  refuse(reason: string, hint?: string, cause?: 'disk'): void {
     const isKnown = this.#status.role === 'refused' && this.#status.reason === reason;
-    this.#status = { role: 'refused', reason };
+    this.#status = { role: 'refused', reason, ...(cause && { cause }) };
     if (!isKnown && hint !== undefined) this.#logger.error({ reason }, hint);
   }
 

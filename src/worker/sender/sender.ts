@@ -96,7 +96,7 @@ export class Sender {
       const reason = (error as Error).message;
       return error instanceof JournalDamagedError
         ? reportMismatch({ kind: 'journal', reason })
-        : { kind: 'not_sent', reason };
+        : { kind: 'not_sent', reason, code: errorCode(error) };
     }
     // Without this, what operators write to the journal would take effect after a restart only.
     const conflict = await this.#check.compareJournal();

@@ -109,6 +109,12 @@ export const JOURNAL_WAYS: readonly Way[] = [
     told: alike('disk', 'JournalDisk StandStill', 200, [1, 'journal folder'], 'ENOSPC'),
   },
   {
+    name: "The journal's disk is full, and its last line is torn",
+    ...ail('torn'),
+    repeats: true,
+    told: alike('disk', 'JournalDisk StandStill', 200, [1, 'journal folder'], 'ENOSPC'),
+  },
+  {
     name: "The journal's disk takes too long, so that a payout is put back again and again",
     ...ail('slow 1200'),
     repeats: true,
@@ -126,7 +132,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await prepareDisk(rig);
       execFileSync('mkfifo', [`${rig.environment['AILING_DISK'] ?? ''}.pipe`]);
     },
-    told: alike('refused', STANDS, 503, [null, 'journal folder'], 'has not answered'),
+    told: alike('disk', STANDS, 503, [1, 'journal folder'], 'has not answered'),
   },
   {
     name: 'The worker is killed in the middle of a request, and the journal of the one that stands by is damaged',

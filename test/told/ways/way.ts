@@ -23,8 +23,8 @@ export type Told = Readonly<{
   alerts: readonly string[];
   /** Of the worker, with a part of the body; `none` where no process listens. */
   readyz: Readonly<{ status: 200 | 503 | 'none'; words: string }>;
-  /** A warning where doctor exits with 0, else a problem. Null: a thread of it hangs, and only a signal ends it. */
-  doctor: Readonly<{ exit: 0 | 1 | null; check: string; words: string }>;
+  /** A warning where doctor exits with 0, else a problem. */
+  doctor: Readonly<{ exit: 0 | 1; check: string; words: string }>;
   /** That of the first alert. */
   runbook: string;
 }>;

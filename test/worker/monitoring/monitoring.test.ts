@@ -46,7 +46,7 @@ it('/readyz says why a journal cannot be read', async () => {
   await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
   const accounts = [{ role: 'refused', reason: expect.stringMatching(/EISDIR/) }];
   expect(await readyz()).toMatchObject([503, { ready: false, redis: 'up', accounts }]);
-  expect([await metric('payouts_sending_refused'), await metric('payouts_lease_held')]).toEqual([0, 0]);
+  expect([await metric('payouts_sending_refused'), await metric('payouts_lease_held')]).toEqual([1, 0]);
 });
 
 it('pages and metrics are served while Redis is unavailable or hangs', async () => {

@@ -311,10 +311,10 @@ describe('one comparison after another', () => {
     expect([audit.refuseStalled(), status.status]).toEqual([false, { role: 'standby' }]);
     journal.isStalled = true;
     const reason = expect.stringContaining('does not answer: nothing is sent');
-    expect([audit.refuseStalled(), status.status]).toEqual([true, { role: 'refused', reason }]);
+    expect([audit.refuseStalled(), status.status]).toEqual([true, { role: 'refused', reason, cause: 'disk' }]);
     expect(said).toHaveLength(1);
     status.endSending();
-    expect(status.status).toEqual({ role: 'refused', reason });
+    expect(status.status).toEqual({ role: 'refused', reason, cause: 'disk' });
   });
 
   it.each([
