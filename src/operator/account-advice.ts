@@ -1,4 +1,5 @@
 import type { AccountStats } from '../ledger/reads/account-stats.js';
+import { isOfBalance } from '../gateway/stop-sign.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
 import { formatCommand, type AdviceOptions, type Command } from './next-steps.js';
@@ -25,7 +26,9 @@ export function adviseAccount(
   const { objections, paused, pausedReason } = stats;
   if (objections.length > 0) return [adviseObjection(stats, options)];
   if (!paused) return [];
-  const first = 'Remove the cause first.';
+  const first = isOfBalance(pausedReason ?? '')
+    ? 'Pay in first, and wait until the balance shows it (docs/runbooks/balance-low.md).'
+    : 'Remove the cause first.';
   return [
     {
       kind: 'pause',

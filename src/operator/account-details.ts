@@ -1,4 +1,4 @@
-import { compareBalance, type BalanceCover } from '../ledger/reads/balance-cover.js';
+import { freshCovers, type BalanceCover } from '../ledger/reads/balance-cover.js';
 import { readAccountStats, type AccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts, type GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import { countStuck } from '../ledger/reads/payout-queries.js';
@@ -43,9 +43,6 @@ export interface AccountMoney {
   /** Drops of the balances that no payout explains, if balances are compared. */
   readonly unexplained: readonly UnexplainedDrop[];
 }
-
-/** A sender reads it more often. An older balance looks true and is not. */
-const BALANCE_VALID_MS = 15 * 60_000;
 
 /** A worker with a policy reports it every ten seconds. */
 const POLICY_REPORTED_WITHIN_MS = 3 * 60_000;
@@ -98,8 +95,7 @@ function describeMoney(
   now: number,
 ): AccountMoney {
   const { balanceAt, currencies } = facts;
-  const isValid = balanceAt !== undefined && reportedAt - balanceAt <= BALANCE_VALID_MS;
-  const covers = isValid ? compareBalance(facts, queued) : [];
+  const covers = freshCovers(facts, queued, reportedAt);
   const balanceAgeMs = balanceAt === undefined ? undefined : Math.max(0, now - balanceAt);
   return { queued, currencies, covers, balanceAgeMs, unexplained: summariseDrops(reconciled, currencies) };
 }

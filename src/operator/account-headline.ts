@@ -2,7 +2,10 @@ import { formatCount, formatDuration, formatMoney } from '../base/format.js';
 import type { Payout } from '../ledger/payout.js';
 import type { GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { CurrencySum } from '../ledger/reads/statistics.js';
-import { senderOf } from '../ledger/reads/workers.js';
+import { isOfBalance, stopSignOf } from '../gateway/stop-sign.js';
+import type { BalanceCover } from '../ledger/reads/balance-cover.js';
+import type { HeldCount } from '../ledger/reads/policy-report.js';
+import { RESPONSE_SLOW_MS, senderOf } from '../ledger/reads/workers.js';
 import { type Command, formatCommand } from './next-steps.js';
 import {
   type LedgerObservation,
@@ -30,6 +33,9 @@ export const HEADLINES = {
   redisDown: ['Redis does not respond', 'redis-down'],
   mismatch: ['Stopped: ledger mismatch', 'ledger-mismatch'],
   paused: ['Paused', 'paused'],
+  ipNotListed: ['Paused: IP address not listed', 'ip-address'],
+  noPermission: ['Paused: no permission', 'ip-address'],
+  balanceLow: ['Balance too low', 'balance-low'],
   noWorker: ['No worker', 'worker-missing'],
   noSender: ['Waiting for a sender', 'worker-missing'],
   silent: ['Sender without heartbeat', 'worker-missing'],
@@ -45,6 +51,7 @@ export const HEADLINES = {
   sendsFail: ['Sending fails', 'nothing-is-sent'],
   standsStill: ['Nothing is sent', 'nothing-is-sent'],
   unknown: ['Unknown payouts', 'unknown'],
+  approvals: ['Waits for approval', 'held'],
   holds: ['Holds payouts', 'held'],
   otherVersion: ['Ledger of another version', 'journal'],
 } as const satisfies Readonly<Record<string, readonly [words: string, runbook?: string]>>;
@@ -69,6 +76,10 @@ const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   pollsFail: ASK_GATEWAY,
   noResponse: LIST_UNKNOWN,
   unknown: LIST_UNKNOWN,
+  balanceLow: ASK_GATEWAY,
+  ipNotListed: ASK_GATEWAY,
+  noPermission: ASK_GATEWAY,
+  approvals: { name: 'approvals', args: [] },
   holds: { name: 'list', args: ['--state', 'held'] },
 };
 
@@ -98,8 +109,8 @@ export function otherVersionHeadline({ message }: Error): Headline {
 /** Longer than a slow response of the gateway. */
 const STANDS_STILL_AFTER_MS = 15_000;
 
-/** A response takes a few seconds at most. */
-const RESPONSE_SLOW_MS = 6_000;
+/** A slow response is said for this long, in ms: between two of them the words would change every few seconds. */
+const SAID_FOR_MS = 60_000;
 
 /** Fewer may fail because the gateway closed an idle connection. */
 const FAILURES = 2;
@@ -112,7 +123,11 @@ const GATEWAY_DOWN = 'GATEWAY_UNAVAILABLE';
 /** The send journal cannot be written. */
 const JOURNAL_DISK = 'JOURNAL_UNAVAILABLE';
 
-type FindObstacle = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Headline | undefined;
+type FindObstacle = (
+  ledger: LedgerObservation,
+  sender: ObservedWorker | undefined,
+  facts: HeadlineFacts,
+) => Headline | undefined;
 
 /** Facts that are read less often than the account is watched. Without them the headline says less. */
 export interface HeadlineFacts {
@@ -121,6 +136,10 @@ export interface HeadlineFacts {
   readonly heldSums?: readonly CurrencySum[];
   /** The payout that has been held longest. */
   readonly firstHeld?: Pick<Payout, 'held'> | undefined;
+  /** What the policy holds, by rule and verdict, as the sender last reported. */
+  readonly heldBy?: readonly HeldCount[];
+  /** The balance last read, beside what is queued. Empty if it is not known, or too old. */
+  readonly covers?: readonly BalanceCover[];
 }
 
 /**
@@ -135,7 +154,7 @@ export function accountHeadline({ redis, ledger }: Observation, facts: HeadlineF
   if (ledger === undefined) return say(ledger, 'checking', 'warn');
   const sender = findSender(ledger);
   for (const find of OBSTACLES) {
-    const found = find(ledger, sender);
+    const found = find(ledger, sender, facts);
     if (found !== undefined) return found;
   }
   return (
@@ -162,16 +181,42 @@ function describeQueries(
 
 /** Never `good`: someone may wait for this money. */
 function describeHeld(ledger: LedgerObservation, facts: HeadlineFacts): Headline | undefined {
-  const { held } = ledger;
+  const { held, platformId } = ledger;
   if (held === 0) return undefined;
-  const { heldSums = [], gateway, firstHeld } = facts;
+  const { heldSums = [], gateway, firstHeld, heldBy = [] } = facts;
   const sums = heldSums.map(({ amount, paymentId }) => formatMoney(amount, paymentId, gateway?.currencies ?? []));
   const money = sums.length === 0 ? '' : ` (${sums.join(', ')})`;
+  const counted = heldBy.reduce((sum, { count }) => sum + count, 0);
+  const causes = heldBy.map((each) => describeCause(each, platformId));
+  const list = formatCommand({ name: 'list', args: ['--state', 'held'] }, platformId);
+  if (counted < held) causes.push(`${held - counted} for another cause, see \`${list}\``);
   const { rule, message } = firstHeld?.held ?? {};
   const why =
     message === undefined ? '' : ` The first, ${rule === undefined ? '' : `by the rule ${rule}, `}because: ${message}`;
-  const detail = `${formatCount(held, 'payout')}${money}, and nothing else waits to be sent.${why}`;
-  return say(ledger, 'holds', 'warn', detail);
+  const each = heldBy.length === 0 ? '' : ` ${causes.join('; ')}.`;
+  const detail = `${formatCount(held, 'payout')}${money}, and nothing else waits to be sent.${each}${why}`;
+  return say(ledger, heldBy.some(({ reason }) => reason === 'approve') ? 'approvals' : 'holds', 'warn', detail);
+}
+
+/** What ends each verdict of a rule. */
+const CAUSES: Readonly<Record<string, readonly [text: string, command: Command]>> = {
+  approve: ['need approval', { name: 'approvals', args: [] }],
+  wait: ['wait until there is room or time', { name: 'policy usage', args: [] }],
+  refuse: ['are refused: cancel them, or change the policy', { name: 'list', args: ['--state', 'held'] }],
+};
+
+function describeCause({ rule, reason, count }: HeldCount, platformId: number): string {
+  const [text, command] = CAUSES[reason] ?? ['are held', { name: 'list', args: ['--state', 'held'] }];
+  return `${count} ${text} (rule ${rule}): \`${formatCommand(command, platformId)}\``;
+}
+
+/** @returns undefined if nothing says that it is too low */
+function describeShortage({ covers = [], gateway }: HeadlineFacts): string | undefined {
+  const short = covers.filter(({ isEnough }) => !isEnough);
+  if (short.length === 0) return undefined;
+  const parts = short.map(({ currency, queued, balance }) => `needs ${queued ?? '?'} ${currency}, has ${balance}`);
+  const stale = gateway?.failure === undefined ? '' : ' The last query of the balance failed.';
+  return `What is queued ${parts.join('; ')}: pay in.${stale}`;
 }
 
 export function findSender({ life, workers }: LedgerObservation): ObservedWorker | undefined {
@@ -187,8 +232,16 @@ const OBSTACLES: readonly FindObstacle[] = [
   function objections(ledger) {
     return ledger.objections === 0 ? undefined : say(ledger, 'mismatch', 'bad');
   },
-  function pause(ledger) {
-    return ledger.pausedReason === undefined ? undefined : say(ledger, 'paused', 'bad');
+  function pause(ledger, _, facts) {
+    const { pausedReason } = ledger;
+    if (pausedReason === undefined) return undefined;
+    const sign = stopSignOf(pausedReason);
+    if (sign === 'ip') return say(ledger, 'ipNotListed', 'bad');
+    if (sign === 'permission') return say(ledger, 'noPermission', 'bad');
+    if (!isOfBalance(pausedReason)) return say(ledger, 'paused', 'bad');
+    const has = facts.covers?.map(({ currency, balance }) => `${balance} ${currency}`).join(', ') ?? '';
+    const known = describeShortage(facts) ?? (has === '' ? 'The gateway says so.' : `The gateway has ${has}.`);
+    return say(ledger, 'balanceLow', 'bad', `Paused: ${pausedReason}. ${known} Pay in before you resume.`);
   },
   function noSender(ledger) {
     if (ledger.life.kind !== 'none') return undefined;
@@ -251,10 +304,17 @@ const OBSTACLES: readonly FindObstacle[] = [
       ? say(ledger, 'checking', 'warn', 'Waiting for the next heartbeat.')
       : undefined;
   },
-  function slow(ledger) {
+  function slow(ledger, sender) {
     const idleMs = idleOf(ledger);
-    if (ledger.sending === 0 || idleMs <= RESPONSE_SLOW_MS) return undefined;
-    const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
+    if (ledger.sending > 0 && idleMs > RESPONSE_SLOW_MS) {
+      const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
+      return say(ledger, 'gatewaySlow', 'warn', detail);
+    }
+    const { slowAt, slowMs = 0 } = sender ?? {};
+    if (ledger.due + ledger.sending === 0 || slowAt === undefined) return undefined;
+    const agoMs = Math.max(0, ledger.wallNow - slowAt);
+    if (agoMs >= SAID_FOR_MS || idleMs >= STANDS_STILL_AFTER_MS) return undefined;
+    const detail = `A response ${formatDuration(agoMs)} ago took ${formatDuration(slowMs)}. Others are sent, more slowly.`;
     return say(ledger, 'gatewaySlow', 'warn', detail);
   },
   function standsStill(ledger) {
@@ -268,6 +328,12 @@ const OBSTACLES: readonly FindObstacle[] = [
     if (ledger.unknown === 0) return undefined;
     const detail = `${formatCount(ledger.unknown, 'payout')} may or may not have been sent, and only the gateway knows. Others are sent meanwhile.`;
     return say(ledger, 'unknown', 'warn', detail);
+  },
+  function shortage(ledger, _, facts) {
+    const detail = describeShortage(facts);
+    return detail === undefined || ledger.due + ledger.sending === 0
+      ? undefined
+      : say(ledger, 'balanceLow', 'warn', `${detail} Until then the gateway rejects what it cannot pay.`);
   },
   function sending(ledger) {
     return ledger.due + ledger.sending === 0 ? undefined : say(ledger, 'sending', 'good');

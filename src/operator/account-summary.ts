@@ -3,6 +3,8 @@ import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import { listReadable } from '../ledger/reads/payout-queries.js';
+import { freshCovers } from '../ledger/reads/balance-cover.js';
+import { readPolicyReport } from '../ledger/reads/policy-report.js';
 import { type AccountStatistics, readStatistics } from '../ledger/reads/statistics.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { type AccountAdvice, adviseAccount } from './account-advice.js';
@@ -93,14 +95,17 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
     readStatistics(connection),
     readGatewayFacts(connection),
     listReadable(connection, { state: 'held', limit: 1 }),
+    readPolicyReport(connection),
   ]);
   const found = await within(READ_WITHIN_MS, reading).catch((error: unknown) => {
     if (error instanceof RedisUnavailableError) return undefined;
     throw error;
   });
   if (found === undefined) return undefined;
-  const [stats, statistics, gateway, held] = found;
-  return { stats, statistics, gateway, heldSums: statistics.sums.held, firstHeld: held[0] };
+  const [stats, statistics, gateway, held, report] = found;
+  const covers = freshCovers(gateway, statistics.sums.queued, connection.clock.wallNow());
+  const facts = { gateway, heldSums: statistics.sums.held, firstHeld: held[0], heldBy: report?.held ?? [], covers };
+  return { stats, statistics, ...facts };
 }
 
 /** A look of two seconds does not see how long a send has been open, or that none begins. */

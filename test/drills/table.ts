@@ -161,18 +161,32 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'balance gone',
     environment: { BALANCE_EVERY_MS: '1000' },
-    // Worth nine payouts.
-    sandbox: { balance: '5800' },
-    happens: async (rig) => {
-      await rig.enqueue(4, 'Q');
-      await until('a payout is rejected', async () => (await rig.world.producer.stats()).rejected > 0);
-    },
-    shows: PAUSED,
+    // Worth nineteen payouts.
+    sandbox: { balance: '12300' },
+    // Said before the first is rejected.
+    happens: async (rig) => rig.enqueue(14, 'Q'),
+    shows: ['warn', 'balanceLow', 'payouts gateway balance --account ACCOUNT'],
     repair: async (rig) => {
+      await until('a payout is rejected', async () => (await rig.world.producer.stats()).rejected > 0);
+      await rig.untilShown('bad', 'Balance too low');
+      await rig.expectSameWords('Balance too low');
       await rig.topUp();
       await rig.follow('balance-low', 'payouts gateway balance');
       await retryRejected(rig, 'insufficient balance');
       await rig.follow('rejected', 'payouts resume --reason "topped up, ticket 814"');
+    },
+  },
+  {
+    name: 'IP address not listed',
+    happens: async ({ world: { sandbox } }) => {
+      sandbox.setFaults([{ kind: 'reject', message: 'IP not whitelisted', times: 1 }]);
+      await until('a payout is rejected', () => (sandbox.stats().faultsFired['reject'] ?? 0) > 0);
+    },
+    shows: ['bad', 'ipNotListed', 'payouts resume --account ACCOUNT --reason WHY'],
+    repair: async (rig) => {
+      await rig.follow('ip-address', 'payouts gateway balance');
+      await retryRejected(rig, 'IP not whitelisted');
+      await rig.follow('ip-address', 'payouts resume --reason "address listed, ticket 816"');
     },
   },
   {

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { systemClock } from '../../src/base/clock.js';
+import { findBlockedReason } from '../../src/gateway/stop-sign.js';
+import type { BalanceCover } from '../../src/ledger/reads/balance-cover.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { type PolicyReport, writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { AccountPoller, type LedgerObservation, SenderLifeTracker } from '../../src/operator/account-poller.js';
-import { accountHeadline, type Headline } from '../../src/operator/account-headline.js';
+import { accountHeadline, type Headline, type HeadlineFacts } from '../../src/operator/account-headline.js';
 import { type AccountAccess, openAccount } from '../../src/queues/open-account.js';
 import { openSampleAccount, type SampleAccount, writeSampleWorker } from '../dashboard/support/sample-account.js';
 import { testRedisUrl } from '../support/account.js';
@@ -35,14 +37,20 @@ const POLL_REFUSED = { pollError: 'The gateway refused /transactionstatus: unkno
 const NO_LEASE = { life: { kind: 'none' } } as const;
 const SILENT = { life: { ...HOLDER, kind: 'silent', silentMs: 3_000 } } as const;
 
-const judge = (change: Change): Headline =>
-  accountHeadline({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } });
+const judge = (change: Change, facts: HeadlineFacts = {}): Headline =>
+  accountHeadline({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } }, facts);
+const looksLike = (message: string) => ({ pausedReason: findBlockedReason(message) });
 
 it.each<[string, Change]>([
   ['good Sending', {}],
   ['good Idle', { due: 0 }],
   ['bad Paused', { pausedReason: 'maintenance' }],
   ['bad Paused', { due: 0, held: 2, pausedReason: 'maintenance' }],
+  ['bad Paused: IP address not listed', looksLike('IP not whitelisted')],
+  ['bad Paused: no permission', looksLike('no permission')],
+  ['bad Paused', looksLike('account blocked')],
+  ['bad Paused', { pausedReason: 'IP not whitelisted, says the gateway: ticket 7' }],
+  ['bad Balance too low', { pausedReason: '5 rejections in a row, the last: insufficient balance' }],
   ['bad Stopped: ledger mismatch', { objections: 1, pausedReason: 'maintenance' }],
   ['bad No worker', { ...NO_LEASE, workers: [] }],
   ['warn Waiting for a sender', worker({ role: 'standby' }, NO_LEASE)],
@@ -64,6 +72,9 @@ it.each<[string, Change]>([
   ['bad No response from the gateway', worker({ noResponse: true })],
   ['warn First send in 7 s', worker({ holdOffUntil: NOW + 7_500 })],
   ['warn Gateway slow', { sending: 1, sinceSendMs: 8_000 }],
+  ['warn Gateway slow', worker({ slowAt: NOW - 40_000, slowMs: 8_000 })],
+  ['good Sending', worker({ slowAt: NOW - 61_000, slowMs: 8_000 })],
+  ['good Idle', worker({ slowAt: NOW - 40_000, slowMs: 8_000 }, { due: 0 })],
   ['bad Nothing is sent', { sinceSendMs: undefined, watchedMs: 20_000 }],
   ['good Sending', { sinceSendMs: 3_600_000, readyMs: 800 }],
   ['warn Holds payouts', { due: 0, held: 2 }],
@@ -90,6 +101,45 @@ it('says how many payouts are held, their sums, and what holds the first', () =>
   const found = accountHeadline({ redis: { kind: 'up' }, ledger }, { gateway, heldSums, firstHeld: { held } });
   expect(found.detail).toMatch(/^2 payouts \(77\.5 USDT\), .* by the rule perDay, because: over 500 a day$/);
   expect(found.command).toBe('payouts list --account 7 --state held');
+});
+
+it('says that the balance is too low for what is queued, before anything is rejected, and what is missing', () => {
+  const covers = [
+    { currency: 'BTC', balance: '2', queued: '1', isEnough: true },
+    { currency: 'USD', balance: '58.1', queued: '70', isEnough: false },
+  ];
+  const found = judge({}, { covers });
+  expect(found).toMatchObject({
+    tone: 'warn',
+    headline: 'Balance too low',
+    command: 'payouts gateway balance --account 7',
+  });
+  expect(found.detail).toContain('needs 70 USD, has 58.1');
+  expect(judge({}, { covers: covers.slice(0, 1) }).headline).toBe('Sending');
+  // Nothing waits for it.
+  expect(judge({ due: 0 }, { covers }).headline).toBe('Idle');
+  const pausedReason = '5 rejections in a row, the last: Not enough funds';
+  const paused = judge({ pausedReason }, { covers: [{ ...covers[1], queued: '0', isEnough: true } as BalanceCover] });
+  expect(paused).toMatchObject({ tone: 'bad', command: 'payouts gateway balance --account 7' });
+  expect(paused.detail).toContain('The gateway has 58.1 USD.');
+});
+
+it('names each cause of held payouts with its number and its command', () => {
+  const heldBy = [
+    { rule: 'four-eyes', reason: 'approve', count: 3 },
+    { rule: 'per-day', reason: 'wait', count: 2 },
+    { rule: 'deny', reason: 'refuse', count: 1 },
+  ];
+  const { headline, detail, command } = judge({ due: 0, held: 8 }, { heldBy });
+  expect([headline, command]).toEqual(['Waits for approval', 'payouts approvals --account 7']);
+  for (const cause of [
+    '3 need approval (rule four-eyes): `payouts approvals --account 7`',
+    '2 wait until there is room or time (rule per-day): `payouts policy usage --account 7`',
+    '1 are refused: cancel them, or change the policy (rule deny): `payouts list --account 7 --state held`',
+    '2 for another cause, see `payouts list --account 7 --state held`',
+  ])
+    expect(detail).toContain(cause);
+  expect(judge({ due: 0, held: 3 }, { heldBy: heldBy.slice(1) }).headline).toBe('Holds payouts');
 });
 
 it('names the standby that takes over, else the command that starts a worker', () => {

@@ -43,7 +43,7 @@ it('the report of a worker is written, also when it changes, and removed in the 
 
 it('a worker says its role, why its last attempts failed, and until when it holds off', () => {
   const clock = { now: () => 100_000, wallNow: () => 1_000_000 };
-  const work = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
+  const work = { notSent: undefined, failedPolls: undefined, wasUnanswered: false, slow: undefined };
   const facts = { work, opensAt: undefined, startedAt: 5, clock, status: { role: 'sender' } };
   const refused = { role: 'refused', reason: 'the journal is damaged' };
   expect(describeWorker({ ...facts, status: refused })).toMatchObject(refused);
@@ -52,6 +52,8 @@ it('a worker says its role, why its last attempts failed, and until when it hold
   const notSent = { reason: 'ECONNREFUSED', code: 'GATEWAY_UNAVAILABLE', count: 3, retryAt: 102_000 } as const;
   const told = { lastError: 'ECONNREFUSED', failedAttempts: 3, nextRetryAt: 1_002_000 };
   expect(describeWorker({ ...facts, work: { ...work, notSent } })).toMatchObject(told);
+  const slow = { durationMs: 8_000.4, at: 99_000 };
+  expect(describeWorker({ ...facts, work: { ...work, slow } })).toMatchObject({ slowAt: 999_000, slowMs: 8_000 });
 });
 
 const MINUTE_MS = 60_000;

@@ -5,6 +5,8 @@ import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
+import { freshCovers } from '../../ledger/reads/balance-cover.js';
+import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
 import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
 import { readStatistics, type AccountStatistics } from '../../ledger/reads/statistics.js';
 
@@ -14,14 +16,18 @@ export interface Overview {
   readonly gateway: GatewayFacts;
   /** What is missing of the balance, and no payout explains. */
   readonly drops: readonly UnexplainedDrop[];
+  /** The sending process's report of its policy. */
+  readonly report: PolicyReport | undefined;
   readonly stuck: number;
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   readonly wallNow: number;
 }
 
 /** What the overview knows beyond the watch of the account. */
-export function headlineFacts({ gateway, statistics, listed }: Overview): HeadlineFacts {
-  return { gateway, heldSums: statistics.sums.held, firstHeld: listed.get('held')?.[0] };
+export function headlineFacts({ gateway, statistics, listed, report, wallNow }: Overview): HeadlineFacts {
+  const covers = freshCovers(gateway, statistics.sums.queued, wallNow);
+  const heldBy = report?.held ?? [];
+  return { gateway, heldSums: statistics.sums.held, firstHeld: listed.get('held')?.[0], heldBy, covers };
 }
 
 const LISTED = 5;
@@ -42,11 +48,12 @@ export class OverviewReader {
 
   async read(): Promise<Overview> {
     const connection = this.#connection;
-    const [stats, statistics, gateway, reconciliation, ...lists] = await Promise.all([
+    const [stats, statistics, gateway, reconciliation, report, ...lists] = await Promise.all([
       readAccountStats(connection),
       this.#readStatistics(),
       readGatewayFacts(connection),
       readReconciliation(connection),
+      readPolicyReport(connection),
       ...URGENT_STATES.map((state) =>
         listReadable(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
       ),
@@ -54,7 +61,7 @@ export class OverviewReader {
     // The age of the oldest almost always shows that no payout is stuck.
     const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > this.#stuckAfterMs;
     return {
-      ...{ stats, statistics, gateway },
+      ...{ stats, statistics, gateway, report },
       drops: summariseDrops(reconciliation, gateway.currencies).filter(({ amount }) => amount !== '0'),
       stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
       listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index] ?? []])),

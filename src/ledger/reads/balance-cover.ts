@@ -35,6 +35,15 @@ export function compareBalance(
   });
 }
 
+/** A sender reads it more often. An older balance looks true and is not. */
+const BALANCE_VALID_MS = 15 * 60_000;
+
+/** As {@link compareBalance}, but empty if the balance is unknown, or was too old at that time (wall clock, ms). */
+export function freshCovers(facts: GatewayFacts, queued: readonly CurrencySum[], at: number): BalanceCover[] {
+  const { balanceAt } = facts;
+  return balanceAt !== undefined && at - balanceAt <= BALANCE_VALID_MS ? compareBalance(facts, queued) : [];
+}
+
 export function nameBalance(
   { paymentId, symbol }: Pick<Balance, 'paymentId' | 'symbol'>,
   currencies: readonly Currency[],

@@ -182,7 +182,7 @@ export function estimateEnd(
   const recent = minutes.filter(({ at, sent }) => sent > 0 && at > wallNow - RATE_MINUTES * MINUTE_MS);
   const sent = recent.reduce((sum, minute) => sum + minute.sent, 0);
   const ratePerMinute = sent === 0 ? 0 : (sent * MINUTE_MS) / Math.max(MINUTE_MS, wallNow - (recent[0]?.at ?? 0));
-  const paceMs = paceOf(pace);
+  const paceMs = paceOf(pace.slice(-LAST_GAPS));
   const why =
     objections.length > 0
       ? 'a send journal contradicts the ledger'
@@ -195,6 +195,9 @@ export function estimateEnd(
   const endsAt = why === undefined && paceMs !== undefined ? wallNow + queued * paceMs : undefined;
   return { ratePerMinute, endsAt: queued === 0 ? wallNow : endsAt, why: queued === 0 ? undefined : why };
 }
+
+/** As many of the last sends say how long the others take: older ones tell of a gateway that may have become slow. */
+const LAST_GAPS = 12;
 
 /** The mean of the middle half: a standstill among the gaps does not count, slow responses do. */
 function paceOf(gaps: readonly number[]): number | undefined {

@@ -14,6 +14,8 @@ const reportSchema = z.object({
   version: z.string().catch('unknown'),
   holdOffUntil: z.number().optional(),
   noResponse: z.literal(true).optional().catch(undefined),
+  slowAt: z.number().optional().catch(undefined),
+  slowMs: z.number().optional().catch(undefined),
   lastError: z.string().optional(),
   lastErrorCode: z.string().optional().catch(undefined),
   failedAttempts: z.number().optional(),
@@ -23,6 +25,9 @@ const reportSchema = z.object({
   failedPolls: z.number().optional().catch(undefined),
   journalHead: journalHead.optional().catch(undefined),
 });
+
+/** A response takes a few seconds at most. */
+export const RESPONSE_SLOW_MS = 6_000;
 
 /** More say nothing new, and each change of a report is a write. */
 export const COUNTED_POLLS = 3;
@@ -43,6 +48,9 @@ export interface WorkerReport {
   readonly holdOffUntil?: number | undefined;
   /** The last send had no trustworthy response. */
   readonly noResponse?: true | undefined;
+  /** When the last response came that took longer than {@link RESPONSE_SLOW_MS}, and how long it took. */
+  readonly slowAt?: number | undefined;
+  readonly slowMs?: number | undefined;
   /** Why the last tries to send ended before anything was written; undefined after a send. */
   readonly lastError?: string | undefined;
   /** The code of that error; earlier versions write none. */

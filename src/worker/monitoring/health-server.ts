@@ -128,7 +128,7 @@ function headlineOf({ platformId, status, work, details, redisIsUp }: AccountVie
     });
   }
   if (details === undefined) return undefined;
-  const { stats, workers, due } = details;
+  const { stats, workers, due, money, policyReport } = details;
   const wallNow = systemClock.wallNow();
   const isSender = status.role === 'sender';
   const observed = workers.map((worker) => ({ ...worker, silentMs: Math.max(0, wallNow - worker.at) }));
@@ -151,7 +151,8 @@ function headlineOf({ platformId, status, work, details, redisIsUp }: AccountVie
     watchedMs: sinceSendMs,
     readyMs: isSender ? Math.min(stats.oldestAgeMs.sending ?? stats.oldestAgeMs.queued ?? 0, sinceSendMs) : 0,
   };
-  return accountHeadline({ redis: { kind: 'up' }, ledger }, { heldSums: [] });
+  const facts = { heldSums: [], heldBy: policyReport?.held ?? [], covers: money.covers };
+  return accountHeadline({ redis: { kind: 'up' }, ledger }, facts);
 }
 
 async function serve(

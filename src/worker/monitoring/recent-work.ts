@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import type { ErrorCode } from '../../base/errors.js';
 import type { SendGap } from '../statistics/counters.js';
+import { RESPONSE_SLOW_MS } from '../../ledger/reads/workers.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
 interface Streak {
@@ -39,6 +40,7 @@ export class RecentWork {
   #lastSentAt: number;
   #lastDurationMs = 0;
   #wasUnanswered = false;
+  #slow: { readonly durationMs: number; readonly at: number } | undefined;
   #syncsMs: readonly number[] = [];
   #answersMs: readonly number[] = [];
   #gaps: readonly SendGap[] = [];
@@ -55,6 +57,7 @@ export class RecentWork {
       sent: (outcome, durationMs) => {
         this.#lastSentAt = clock.now();
         this.#lastDurationMs = durationMs;
+        if (durationMs > RESPONSE_SLOW_MS) this.#slow = { durationMs, at: clock.now() };
         this.#wasUnanswered = outcome === 'unknown';
         this.#notSent = undefined;
         this.#resumeWasRefused = false;
@@ -150,6 +153,11 @@ export class RecentWork {
   /** Whether, since the last send, a pause vanished from Redis without an operator's resume. */
   get resumeWasRefused(): boolean {
     return this.#resumeWasRefused;
+  }
+
+  /** The last send that took longer than {@link RESPONSE_SLOW_MS}, and when its response came, on the clock's scale. */
+  get slow(): { readonly durationMs: number; readonly at: number } | undefined {
+    return this.#slow;
   }
 
   get wasUnanswered(): boolean {

@@ -1,5 +1,5 @@
 import type { SentOutcome, WithdrawOutcome } from '../../gateway/gateway.js';
-import { findStopSign, isOfPayout } from '../../gateway/stop-sign.js';
+import { findBlockedReason, isOfPayout } from '../../gateway/stop-sign.js';
 import type { ResumeAuthority } from './send-authority.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
@@ -97,17 +97,6 @@ export class KeptPause {
     this.#reported = reason;
     return reason;
   }
-}
-
-const DESCRIPTIONS = { block: 'a block', rate_limit: 'a rate limit', credentials: 'wrong credentials' } as const;
-
-/** @returns why the account must be paused, or undefined if the response is about this payout only */
-export function findBlockedReason(message: string, httpStatus?: number): string | undefined {
-  const sign = findStopSign(message, httpStatus);
-  if (sign === undefined) return undefined;
-  const byStatus = findStopSign(message) === undefined && httpStatus !== undefined;
-  const said = byStatus && !message.startsWith('HTTP ') ? `HTTP ${httpStatus}, ${message}` : message;
-  return `the gateway's response looks like ${DESCRIPTIONS[sign]}: ${said}`;
 }
 
 /** Without a response nothing is known about the account. */

@@ -1,9 +1,9 @@
 import { onAnyClock } from '../../base/clock.js';
-import { isOfPayout } from '../../gateway/stop-sign.js';
+import { findBlockedReason, isOfPayout } from '../../gateway/stop-sign.js';
 import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
 import type { FinishResult, SendAttempt } from '../../ledger/sender-ledger.js';
-import { findBlockedReason, type KeptPause } from './kept-pause.js';
+import type { KeptPause } from './kept-pause.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
 /** Journaled outcomes that a process could not record are among the newest. */
