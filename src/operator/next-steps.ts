@@ -8,7 +8,9 @@ export interface NextStep {
 }
 
 type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
-  Partial<Pick<Payout, 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
+  Partial<
+    Pick<Payout, 'held' | 'approvals' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>
+  >;
 
 export function nextSteps(
   payout: PayoutSituation,
@@ -52,6 +54,12 @@ function approvalSteps(payoutId: string, held: HeldFor | undefined): Step[] {
   ];
 }
 
+/** The policy refuses it, and there is a rejection. The policy need not change. */
+export function isRejectedByPerson({ held, approvals = [] }: Pick<PayoutSituation, 'held' | 'approvals'>): boolean {
+  const isRefused = held?.kind === 'policy' && held.needs === undefined && held.reason !== 'wait';
+  return isRefused && approvals.some(({ decision }) => decision === 'reject');
+}
+
 function stepsOf(payout: PayoutSituation): readonly Step[] {
   const { payoutId, state, held, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
@@ -83,6 +91,14 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
         },
       ];
     case 'held':
+      if (isRejectedByPerson(payout)) {
+        return [
+          {
+            when: 'A person rejected it: cancel it. It is never sent. While the rejection counts, a release has it held again.',
+            command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
+          },
+        ];
+      }
       return [
         ...approvalSteps(payoutId, held),
         {

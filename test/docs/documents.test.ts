@@ -180,6 +180,23 @@ async function expectKnown(expr: string) {
     expect(text).toMatch(new RegExp(`^${name}\\{.*${label}="${value}".*\\} 0$`, 'm'));
 }
 
+/** Gauges that every process of the account reports, so that a sum over processes would count them again and again. */
+function namesOfSharedGauges() {
+  const { registry } = createLoginMetrics();
+  const own = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+  exportAccounts(registry, 'dashboard', () => [], 1);
+  return registry.getMetricsAsArray().flatMap(({ name }) => (own.has(name) ? [] : [name]));
+}
+
+it('no alert and no panel adds up over processes what each of them reports', () => {
+  const names = namesOfSharedGauges();
+  expect(names).toContain('payouts_held');
+  const panels = read('docs/grafana-dashboard.json').replaceAll('\\"', '"');
+  const queries = [...alertRules.map(({ expr }) => expr), panels].join('\n');
+  const sums = RegExp(`\\b(sum|count|avg)( by \\([^)]*\\))? \\((${names.join('|')})\\b`, 'g');
+  expect(queries.match(sums) ?? []).toEqual([]);
+});
+
 it('the dashboard for Grafana asks for metrics that exist', async () => {
   type Dashboard = { panels: { targets: { expr: string }[] }[] };
   const { panels } = JSON.parse(read('docs/grafana-dashboard.json')) as Dashboard;

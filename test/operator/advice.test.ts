@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from '@jest/globals';
+import type { SignedApproval } from '../../src/ledger/control-record.js';
 import type { KnownJournal, Objection } from '../../src/ledger/sender-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
@@ -131,4 +132,20 @@ it('nextSteps has the key where operators sign what is sent again, only', () => 
 it('shellQuote quotes whatever a shell would take for something else', () => {
   const words = ['', ' ', '$(id)', '`id`', 'a;b', 'a"b', "a'b", '*', '~', '#x', '\\', 'a\nb', '&', '!'];
   expect(toWords(...words.map(shellQuote))).toEqual(words.map((word) => [word]));
+});
+
+it('nextSteps of a payout that a person rejected is to cancel it, and not to change the policy', () => {
+  const held = { kind: 'policy', reason: 'refuse', rule: 'four-eyes', message: 'ann rejected it' } as const;
+  const decision = { decision: 'reject', by: 'ann' } as unknown as SignedApproval;
+  const steps = (given: object) => nextSteps({ payoutId: 'p', state: 'held', held, ...given }, 42);
+  expect(steps({ approvals: [decision] })).toEqual([
+    { when: expect.stringContaining('rejected it: cancel it'), command: 'payouts cancel --account 42 p --reason WHY' },
+  ]);
+  // A rule refuses it, or it waits for others.
+  for (const given of [
+    {},
+    { approvals: [{ ...decision, decision: 'approve' }] },
+    { approvals: [decision], held: { ...held, reason: 'wait' } },
+  ])
+    expect(steps(given).map(({ command }) => command)).toContain('payouts release --account 42 p --reason WHY');
 });

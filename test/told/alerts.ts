@@ -117,6 +117,15 @@ export async function firesThroughout(series: readonly InputSeries[], minutes: n
   return runPromtool([toTest(series, 60, (MINUTES_BEFORE + minutes) * 60, expectations)]);
 }
 
+/** Whether the query of an alert has this value for the account, at the end of so many minutes. */
+export async function judgeValue(series: readonly InputSeries[], minutes: number, alert: string, value: number) {
+  const { expr = '' } = alertRules.find((rule) => rule.alert === alert) ?? {};
+  const eval_time = `${MINUTES_BEFORE + minutes}m`;
+  const [platformId] = series.flatMap((each) => /platform_id="(\d+)"/.exec(each.series)?.[1] ?? []);
+  const exp_samples = [{ labels: `{platform_id="${platformId}"}`, value }];
+  return runPromtool([{ interval: '1m', input_series: series, promql_expr_test: [{ expr, eval_time, exp_samples }] }]);
+}
+
 type Expectation = readonly [expr: string, alerts: readonly string[]];
 
 function fire(alerts: readonly string[], withinS: number, ignored: readonly string[] = []): Expectation {

@@ -2,6 +2,7 @@ import { formatAmount, formatCount } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { WhoSaid } from '../control/payout-control.js';
+import { isRejectedByPerson } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { ADDRESS, AGE, AMOUNT, type Column, payoutTable, REFERENCE } from '../layout/payout-table.js';
@@ -59,8 +60,9 @@ const worthOf: Column['cell'] = ({ amount, paymentId, symbol }, { currencies }) 
   return worth === undefined ? undefined : html`<span class="quiet">${worth}</span>`;
 };
 
-function neededFor({ held }: Payout): Html {
-  const { needs, kind, reason } = held ?? {};
+function neededFor(payout: Payout): Html {
+  const { needs, kind, reason } = payout.held ?? {};
+  if (isRejectedByPerson(payout)) return html`nothing: a person rejected it, so cancel it`;
   if (needs !== undefined)
     return html`<bdi
       >${needs.persons} more ${needs.persons === 1 ? 'person' : 'people'} of ${needs.by} to approve it</bdi
