@@ -16,6 +16,8 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY examples examples
+# The dashboard serves them.
+COPY docs/runbooks docs/runbooks
 # `payouts` on PATH, for `docker compose exec worker payouts stats`. The journal must outlive the container: a volume is
 # mounted at /data/journal, owned by the user that the process runs as.
 RUN chmod +x dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/payouts \

@@ -1,4 +1,5 @@
 import { Router, type Request } from 'express';
+import { describeRedis } from '../base/describe-redis.js';
 import { systemClock } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
 import type { AccountAccess } from '../queues/open-account.js';
@@ -47,6 +48,7 @@ export function showAccount(
       ...toSite(request, connection.platformId, platformIds, connection.clock.wallNow()),
       isSigned: files.keyringOf(connection.platformId) !== undefined,
       alarm: tone === 'bad' ? headline : undefined,
+      where: `Account ${connection.platformId} · Redis ${describeRedis(connection.redis)} · gateway ${watch.observation.ledger?.gateway ?? 'not known'}`,
     };
   };
   const context = new PageContext(ledger, files, explorers, site);

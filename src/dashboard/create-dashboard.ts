@@ -1,4 +1,4 @@
-import express, { Router } from 'express';
+import express, { type Request, Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.js';
@@ -13,10 +13,11 @@ import { showAccount } from './account-routes.js';
 import { acceptApprovals } from './control/accept-approvals.js';
 import { ControlFiles } from './control/control-files.js';
 import { DASHBOARD_RULES, type DashboardOptions, requireDashboardOptions } from './dashboard-options.js';
-import { accountPath } from './layout/layout.js';
+import { accountPath, type DashboardSite, type Site, toSite } from './layout/layout.js';
 import { createLoginMetrics, type Login, requireLogin } from './login.js';
 import { OverviewReader } from './overview/overview.js';
 import { createAccountsPages } from './overview/accounts-page.js';
+import { createRunbooks } from './runbooks.js';
 import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
 
 /** The dashboard as part of an Express application. */
@@ -66,7 +67,12 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     const path = accountPath(platformIds, ledger.connection.platformId) || '/';
     router.use(path, acceptApprovals(ledger, files, logger));
   }
-  router.use(refuseWrites, createAssets());
+  const toRunbookSite = (request: Request): DashboardSite | Site => {
+    const [only = 0, ...others] = platformIds;
+    if (others.length === 0) return toSite(request, only, platformIds, Date.now());
+    return { root: request.baseUrl, platformIds, now: Date.now() };
+  };
+  router.use(refuseWrites, createAssets(), createRunbooks(toRunbookSite));
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });

@@ -113,7 +113,7 @@ export function unavailablePage(site: Site, observation: Observation): string {
   return layout(
     site,
     { title: pulse.headline, ...PULSE_PAGE },
-    html`${pulseCard(pulse, observation, undefined)}
+    html`${pulseCard(site, pulse, observation, undefined)}
       <p class="card quiet">Payouts, figures and lists are in Redis: they are shown again as soon as it responds.</p>`,
   );
 }

@@ -247,7 +247,8 @@ const OBSTACLES: readonly FindObstacle[] = [
     if (ledger.life.kind !== 'none') return undefined;
     const standby = ledger.workers.find(({ silentMs }) => silentMs < WORKER_SILENT_AFTER_MS);
     if (standby === undefined) {
-      return say(ledger, 'noWorker', 'bad', 'No worker process holds the sender lease: nothing is sent.', START);
+      const problem = 'No worker process holds the sender lease: nothing is sent.';
+      return say(ledger, 'noWorker', 'bad', isEmpty(ledger) ? `${problem} ${EMPTY}` : problem, START);
     }
     if (standby.reason !== undefined) return refusedBy(ledger, standby);
     return say(ledger, 'noSender', 'warn', `${standby.name} stands by to take over.`);
@@ -349,6 +350,14 @@ const HEADLINE_OF_CAUSE: Readonly<Record<string, HeadlineName>> = {
 function refusedBy(ledger: LedgerObservation, { name, reason = '', cause }: ObservedWorker): Headline {
   const headline = HEADLINE_OF_CAUSE[cause ?? ''] ?? 'refused';
   return say(ledger, headline, 'bad', `${name}: ${reason}`);
+}
+
+/** Zeros look well, and may be those of another Redis. */
+const EMPTY =
+  'This Redis has no payout to send and never had a send of the account: check REDIS_URL and the number of the account.';
+
+function isEmpty({ sends, due, sending, held, unknown }: LedgerObservation): boolean {
+  return sends + due + sending + held + unknown === 0;
 }
 
 /** How long a live sender with payouts to send has begun no send. */

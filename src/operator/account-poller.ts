@@ -31,6 +31,10 @@ export interface LedgerObservation {
   readonly sending: number;
   readonly held: number;
   readonly unknown: number;
+  /** Sends begun since the ledger exists. */
+  readonly sends: number;
+  /** The gateway that the ledger is bound to; undefined before the first send. */
+  readonly gateway?: string | undefined;
   /** Why Redis refuses writes, and what to do; only known without a live sender. */
   readonly writeRefusal?: WriteRefusal | undefined;
   /** Since the last begin of a send; undefined if none was seen while the account was polled. */
@@ -49,7 +53,7 @@ interface Look {
 
 type LookFacts = Pick<
   LedgerObservation,
-  'pausedReason' | 'objections' | 'due' | 'sending' | 'held' | 'unknown' | 'writeRefusal'
+  'pausedReason' | 'objections' | 'due' | 'sending' | 'held' | 'unknown' | 'sends' | 'gateway' | 'writeRefusal'
 >;
 
 const LOOK_EVERY_MS = 400;
@@ -167,7 +171,7 @@ export class AccountPoller {
       pipeline
         .hgetall(keys.sender)
         .hgetall(keys.workers)
-        .hget(keys.ledger, 'pausedReason')
+        .hmget(keys.ledger, 'pausedReason', 'audience')
         .hlen(keys.objections)
         .zcard(keys.state('sending'))
         .zcard(keys.state('held'))
@@ -175,8 +179,8 @@ export class AccountPoller {
         .time(),
     );
     const [replies, due] = await Promise.all([reading, countDuePayouts(this.#connection, this.#queues)]);
-    const [sender, workers, paused, objections, sending, held, unknown, time] = replies as [
-      ...[Record<string, string>, Record<string, string>, string | null],
+    const [sender, workers, [paused, gateway], objections, sending, held, unknown, time] = replies as [
+      ...[Record<string, string>, Record<string, string>, [string | null, string | null]],
       ...[number, number, number, number, [string | number, string | number]],
     ];
     const at = this.#clock.now();
@@ -187,7 +191,9 @@ export class AccountPoller {
     // Workers cannot report to a Redis that refuses writes: only this tells it from dead ones.
     const isAlive = this.#senderLife.life(at).kind === 'alive';
     const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection.redis, keys.ledger);
-    const facts = { pausedReason: paused ?? undefined, objections, due, sending, held, unknown, writeRefusal };
+    const sends = Number(sender['sends'] ?? 0);
+    const said = { pausedReason: paused ?? undefined, gateway: gateway || undefined };
+    const facts = { ...said, objections, due, sending, held, unknown, sends, writeRefusal };
     this.#noteReady(facts, at, redisNow);
     this.#last = { at, redisNow, facts };
   }

@@ -1,4 +1,5 @@
 import { systemClock, within } from '../base/clock.js';
+import { describeRedis } from '../base/describe-redis.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
@@ -16,6 +17,10 @@ import type { AdviceOptions } from './next-steps.js';
 /** An account in one look. */
 export interface AccountSummary extends Headline {
   readonly platformId: number;
+  /** Where it was read, without user and password. */
+  readonly redis: string;
+  /** The gateway that the ledger is bound to; null before the first send, or if it is not known. */
+  readonly gateway: string | null;
   /** What stops the account until an operator runs the command. */
   readonly advice: readonly AccountAdvice[];
   /** Undefined if Redis does not respond. */
@@ -66,26 +71,27 @@ const LOOK_AGAIN_MS = 100;
 export async function readAccountSummary(account: AccountAccess, options: AdviceOptions): Promise<AccountSummary> {
   const { connection } = account.ledger;
   const { platformId } = connection;
+  const redis = describeRedis(connection.redis);
   try {
     const observation = await observeAccount(account);
     const read = observation.redis.kind === 'up' ? await readFacts(account.ledger.connection) : undefined;
     if (read === undefined) {
-      const redis = { kind: 'unavailable', sinceMs: 0, reason: 'it does not reply' } as const;
-      const lost = observation.redis.kind === 'up' ? { redis, ledger: undefined } : observation;
-      return { platformId, ...accountHeadline(lost), advice: [], ledger: undefined };
+      const silent = { kind: 'unavailable', sinceMs: 0, reason: 'it does not reply' } as const;
+      const lost = observation.redis.kind === 'up' ? { redis: silent, ledger: undefined } : observation;
+      return { platformId, redis, gateway: null, ...accountHeadline(lost), advice: [], ledger: undefined };
     }
     const { stats, statistics, ...facts } = read;
     const ledger = observation.ledger && withPast(observation.ledger, stats, statistics.lastSendAt);
     const headline = accountHeadline({ redis: observation.redis, ledger }, facts);
     return {
-      platformId,
+      ...{ platformId, redis, gateway: ledger?.gateway ?? null },
       ...headline,
       advice: adviseAccount(stats, options),
       ledger: ledger && describeLedger(ledger, { stats, statistics, headline }),
     };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
-    return { platformId, ...otherVersionHeadline(error), advice: [], ledger: undefined };
+    return { platformId, redis, gateway: null, ...otherVersionHeadline(error), advice: [], ledger: undefined };
   }
 }
 

@@ -23,7 +23,7 @@ const WORKER = { name: 'host:1', role: 'sender', at: NOW, startedAt: 0, version:
 const LEDGER: LedgerObservation = {
   ...{ platformId: 7, ageMs: 0, wallNow: NOW, workers: [WORKER], pausedReason: undefined, objections: 0 },
   life: { ...HOLDER, kind: 'alive', silentMs: 300 },
-  ...{ due: 5, sending: 0, held: 0, unknown: 0, sinceSendMs: 900, watchedMs: 60_000, readyMs: 60_000 },
+  ...{ due: 5, sending: 0, held: 0, unknown: 0, sends: 9, sinceSendMs: 900, watchedMs: 60_000, readyMs: 60_000 },
 };
 type Change = Partial<LedgerObservation>;
 
@@ -122,6 +122,17 @@ it('says that the balance is too low for what is queued, before anything is reje
   const paused = judge({ pausedReason }, { covers: [{ ...covers[1], queued: '0', isEnough: true } as BalanceCover] });
   expect(paused).toMatchObject({ tone: 'bad', command: 'payouts gateway balance --account 7' });
   expect(paused.detail).toContain('The gateway has 58.1 USD.');
+});
+
+it('says of a ledger without any send that it may be that of another Redis', () => {
+  const zeros = { ...NO_LEASE, workers: [], due: 0, sends: 0 };
+  expect(judge(zeros)).toMatchObject({
+    tone: 'bad',
+    headline: 'No worker',
+    detail: expect.stringContaining('check REDIS_URL'),
+  });
+  for (const known of [{ sends: 1 }, { due: 1 }, { held: 1 }])
+    expect(judge({ ...zeros, ...known }).detail).not.toContain('REDIS_URL');
 });
 
 it('names each cause of held payouts with its number and its command', () => {

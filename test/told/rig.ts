@@ -156,7 +156,7 @@ export class Rig {
     const page = await (await fetch((await this.#dashboard).url)).text();
     const [card = page] = /<section class="pulse.*?<\/section>/s.exec(page) ?? [];
     const [, words = page] = /<h1[^>]*>(?:<span class="dot"[^>]*><\/span>)?([^<]*)<\/h1>/.exec(card) ?? [];
-    return { words, runbook: /Runbook: docs\/runbooks\/([\w-]+)\.md/.exec(card)?.[1] };
+    return { words, runbook: /Runbook:\s*<a href=\"\/runbooks\/([\w-]+)\"/.exec(card)?.[1] };
   }
 
   async close() {

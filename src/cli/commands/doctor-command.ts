@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { findMisspelt, readConfig } from '../../base/config.js';
 import { silentLogger } from '../../base/logger.js';
+import { describeRedis } from '../../base/describe-redis.js';
 import { closeRedis, connectRedis } from '../../base/redis.js';
 import { toPlainText } from '../../base/plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -79,7 +80,8 @@ async function readSummaries(
       const account = openAccount({ platformId, connection, readOnly: true }, 'reply');
       // The checks look for the cause.
       const unknown = ({ message }: Error): AccountSummary => ({
-        ...{ platformId, tone: 'warn', headline: 'Not known', detail: message, advice: [], ledger: undefined },
+        ...{ platformId, redis: describeRedis(connection), gateway: null },
+        ...{ tone: 'warn', headline: 'Not known', detail: message, advice: [], ledger: undefined },
       });
       return readAccountSummary(account, { isSigned })
         .catch(unknown)

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.js';
-import { formatDuration, formatTimeUtc } from '../../base/format.js';
+import { resolve } from 'node:path';
+import { systemClock, within } from '../../base/clock.js';
+import { formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import { toPlainText } from '../../base/plain-text.js';
 import { describeEnd } from '../../operator/account-backlog.js';
 import { type AccountSummary, readAccountSummary } from '../../operator/account-summary.js';
-import { openAccount } from '../../queues/open-account.js';
+import { readJournal } from '../../journal/journal-reader.js';
+import { type AccountAccess, openAccount } from '../../queues/open-account.js';
 import { readAccountOptions } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError } from '../context/exit-code.js';
@@ -35,10 +37,34 @@ Exit code 1: nothing is sent, and an operator must act.`,
 export async function readStatus(context: CliContext): Promise<AccountSummary> {
   const account = openAccount({ ...readAccountOptions(context), readOnly: true });
   try {
-    return await readAccountSummary(account, { isSigned: hasKeyring(context.environment) });
+    const summary = await readAccountSummary(account, { isSigned: hasKeyring(context.environment) });
+    const elsewhere = await findJournalElsewhere(summary, account, context.environment);
+    if (elsewhere === undefined) return summary;
+    return { ...summary, tone: 'bad', detail: [elsewhere, summary.detail].filter(Boolean).join(' ') };
   } finally {
     await account.close();
   }
+}
+
+/** A disk that hangs must not keep the command. */
+const JOURNAL_WITHIN_MS = 2_000;
+
+/** @returns what the journal of this host has, if this ledger has no send at all */
+async function findJournalElsewhere(
+  { ledger, redis }: AccountSummary,
+  { ledger: { connection } }: AccountAccess,
+  environment: CliContext['environment'],
+): Promise<string | undefined> {
+  const given = environment['SEND_JOURNAL_DIR'];
+  if (!given || ledger?.lastSendAgoMs !== null || ledger.sender !== null) return undefined;
+  const dir = resolve(given);
+  const journal = await within(
+    JOURNAL_WITHIN_MS,
+    readJournal(dir, connection.platformId).catch(() => undefined),
+  );
+  const sends = journal?.ledger?.sends ?? 0;
+  if (sends === 0) return undefined;
+  return `The ledger in Redis ${redis} has no send of the account, but the journal in ${dir} has ${formatCount(sends, 'send')}: it is another Redis, or it lost its data. Check REDIS_URL; do not enqueue anything again.`;
 }
 
 /** How `payouts status` and `payouts stats` begin. */
@@ -47,7 +73,11 @@ export function formatStatus(
   colours: CliContext['colours'],
   more: readonly string[][] = [],
 ): string {
-  const { detail, advice, command, runbook, ledger } = status;
+  const { detail, advice, command, runbook, ledger, redis, gateway } = status;
+  const where = [
+    ['', 'Redis', redis],
+    ['', 'gateway', gateway ?? 'none yet: the first send binds the ledger to one'],
+  ];
   const commands = [...advice.map((one) => one.command), ...(command === undefined ? [] : [command])];
   const sentences = [...advice.map(({ problem, first }) => `${problem.replace(/\.?$/, '.')} ${first}`)];
   if (advice.length === 0 && detail !== undefined) sentences.push(detail);
@@ -56,7 +86,7 @@ export function formatStatus(
     ...sentences.map(formatText),
     ...commands.map((line) => `  ${toPlainText(line)}\n`),
     runbook === undefined ? '' : `Runbook: ${runbook}\n`,
-    ledger === undefined ? '' : `\n${formatTable([...factRows(ledger, colours), ...more])}`,
+    ledger === undefined ? '' : `\n${formatTable([...factRows(ledger, colours), ...more, ...where])}`,
   ].join('');
 }
 

@@ -52,7 +52,8 @@ export function layout(
           ${asOf(site, refreshMs)} ${content}
         </main>
         <footer class="wrap foot">
-          Times are in <span data-zone>UTC</span>. <button type="button" data-times></button>
+          ${account?.where === undefined ? undefined : html`<bdi>${account.where}</bdi> · `}Times are in
+          <span data-zone>UTC</span>. <button type="button" data-times></button>
         </footer>
       </body>
     </html>`;
@@ -141,6 +142,8 @@ export interface Site extends DashboardSite {
   readonly platformId: number;
   /** Whether operators sign their decisions. */
   readonly isSigned?: boolean;
+  /** Account, Redis and gateway: what the page is about. */
+  readonly where?: string;
   /** Why nothing is sent, briefly, for the top of every page; undefined if not known to be so. */
   readonly alarm?: string | undefined;
 }

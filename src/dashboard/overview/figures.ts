@@ -12,6 +12,7 @@ import {
 import { type UnexplainedDrop, listDrops } from '../../ledger/reads/reconciliation.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
+import { runbookLink } from '../runbooks.js';
 import type { Site } from '../layout/layout.js';
 import { commandLine } from '../layout/pieces.js';
 
@@ -80,7 +81,7 @@ export function formatEnd(endsAt: number, wallNow: number): string {
   return `in ${formatDuration(leftMs)}, by ${at} UTC`;
 }
 
-function balanceCard({ platformId }: Site, { statistics, gateway, drops, wallNow }: FiguresFacts): Html {
+function balanceCard(site: Site, { statistics, gateway, drops, wallNow }: FiguresFacts): Html {
   const { balanceAt, failure } = gateway;
   const covers = compareBalance(gateway, statistics.sums.queued);
   const age = balanceAt === undefined ? undefined : formatDuration(Math.max(0, wallNow - balanceAt));
@@ -92,8 +93,8 @@ function balanceCard({ platformId }: Site, { statistics, gateway, drops, wallNow
     ${
       drops.length > 0 &&
       html`<p class="trouble">${listDrops(drops)} is missing: the balance fell, and no payout explains it.</p>
-        <p class="quiet">Runbook: docs/runbooks/balance-fell.md</p>
-        ${commandLine(formatCommand({ name: 'reconcile', args: [] }, platformId))}`
+        ${runbookLink(site, 'docs/runbooks/balance-fell.md')}
+        ${commandLine(formatCommand({ name: 'reconcile', args: [] }, site.platformId))}`
     }
   </div>`;
 }

@@ -36,7 +36,7 @@ function overviewPage(
   return layout(
     site,
     { title: pulse.headline, current: 'overview', ...PULSE_PAGE },
-    html`${pulseCard(pulse, observation, { stats, isSigned: site.isSigned ?? false, lastSendAgoMs, pace: [pace.rate, pace.end].filter((text) => text !== undefined) })}
+    html`${pulseCard(site, pulse, observation, { stats, isSigned: site.isSigned ?? false, lastSendAgoMs, pace: [pace.rate, pace.end].filter((text) => text !== undefined) })}
     ${stateTiles(site, stats)} ${needsSection(site, overview, shown)} ${figuresSection(site, { ...overview, pace })}
     ${picturesSection(statistics, stats.queued, range, `${site.base}/payouts`, wallNow)}`,
   );

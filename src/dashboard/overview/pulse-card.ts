@@ -2,7 +2,9 @@ import { formatDuration } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { type AccountAdvice, adviseAccount } from '../../operator/account-advice.js';
 import { html, type Html } from '../layout/html.js';
+import type { DashboardSite } from '../layout/layout.js';
 import { commandLine, dataList, utcTime } from '../layout/pieces.js';
+import { runbookLink } from '../runbooks.js';
 import type { LedgerObservation, Observation, RedisLife } from '../../operator/account-poller.js';
 import { findSender, type Headline } from '../../operator/account-headline.js';
 
@@ -17,7 +19,12 @@ interface PulseFacts {
  * Whether money moves, the evidence, and what stops it until an operator acts.
  * @param facts - undefined if Redis does not respond
  */
-export function pulseCard(pulse: Headline, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
+export function pulseCard(
+  site: DashboardSite,
+  pulse: Headline,
+  { redis, ledger }: Observation,
+  facts: PulseFacts | undefined,
+): Html {
   const detail = pulse.detail ?? (pulse.tone === 'good' ? facts?.pace.join(' · ') : undefined);
   const trouble = pulse.tone === 'good' ? undefined : html`class="trouble"`;
   return html`<section class="pulse ${pulse.tone}" aria-label="Status">
@@ -25,7 +32,7 @@ export function pulseCard(pulse: Headline, { redis, ledger }: Observation, facts
     ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
     ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats))}
-    ${pulse.runbook !== undefined && html`<p class="quiet">Runbook: ${pulse.runbook}</p>`}
+    ${pulse.runbook !== undefined && runbookLink(site, pulse.runbook)}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
   </section>`;
 }

@@ -147,6 +147,7 @@ function headlineOf({ platformId, status, work, details, redisIsUp }: AccountVie
     sending: stats.sending,
     held: stats.held,
     unknown: stats.unknown,
+    sends: stats.sends,
     sinceSendMs,
     watchedMs: sinceSendMs,
     readyMs: isSender ? Math.min(stats.oldestAgeMs.sending ?? stats.oldestAgeMs.queued ?? 0, sinceSendMs) : 0,

@@ -1,3 +1,5 @@
+import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
+import { testRedisUrl } from '../../support/account.js';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from '@jest/globals';
@@ -144,6 +146,21 @@ it('payouts stats shows rate, expected end beside a sender whose heartbeat rises
   expect(beside).toMatch(/sender +host:1:abc, alive\n[^]*backlog +1 queued, sent in about \d+ s \(.* UTC\)\n/);
   const balance = [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }];
   expect(await cli.json('stats')).toMatchObject({ balance, today: { sent: [{ amount: '12.25' }], failed: [] } });
+});
+
+it('payouts status names Redis and gateway, and says of an empty ledger that this host has a journal', async () => {
+  const { host } = new URL(testRedisUrl());
+  expect(await cli.json('status')).toMatchObject({ redis: host, gateway: null });
+  const before = await cli.run('status');
+  expect(before.stdout).toMatch(RegExp(`Redis +${host}\\n +gateway +none yet`));
+  cli.env['SEND_JOURNAL_DIR'] = cli.dir;
+  expect((await cli.run('status')).stdout).toBe(before.stdout);
+  const journal = await FileSendJournal.open({ dir: cli.dir, platformId: cli.platformId });
+  await journal.bind({ ledgerId: 'of-another-redis', epoch: 1, sends: 3, token: 't' });
+  await journal.close();
+  const elsewhere = `The ledger in Redis ${host} has no send of the account, but the journal in`;
+  const { code, stdout } = await cli.run('status');
+  expect([code, stdout.replace(/\s+/g, ' ')]).toEqual([1, expect.stringContaining(elsewhere)]);
 });
 
 it('payouts status says first what stops the account', async () => {
