@@ -3,6 +3,7 @@ import { systemClock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import { formatCount, formatTime } from '../../base/format.js';
 import { ACTIVITIES, type Activity, readActivity } from '../../ledger/reads/activity.js';
+import { readReadable } from '../../ledger/reads/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { toPlainText } from '../../base/plain-text.js';
 import {
@@ -123,6 +124,7 @@ function formatEvent(
 
 interface ActivityFlags {
   readonly limit: string;
+  readonly key?: string;
   readonly all?: true;
   readonly json?: true;
 }
@@ -131,6 +133,10 @@ export function defineActivityCommand(command: Command, context: CliContext): vo
   command
     .option('--limit <number>', 'maximum number of lines to print', '50')
     .option('--all', 'all of them')
+    .option(
+      '--key <name>',
+      'only what was done with this key, or by this person, with the present state of each payout',
+    )
     .option('--json', 'print each as one line of JSON')
     .addHelpText(
       'after',
@@ -139,24 +145,49 @@ export function defineActivityCommand(command: Command, context: CliContext): vo
 many payouts is one line.`,
         'payouts activity',
         'payouts activity --all --json > activity.jsonl',
+        'payouts activity --key ann-laptop --all',
       ),
     )
-    .action(async ({ limit, all, json }: ActivityFlags) => {
+    .action(async ({ limit, all, json, key }: ActivityFlags) => {
       let left = all ? Infinity : parseLimit(limit);
       await withAccount(context, async ({ ledger: { connection } }) => {
         let before: string | undefined;
         do {
-          const page = await readActivity(connection, Math.min(left, PAGE_SIZE), before);
-          writeActivities(page.activities, json === true, context);
-          left -= page.activities.length;
+          const page = await readActivity(
+            connection,
+            key === undefined ? Math.min(left, PAGE_SIZE) : PAGE_SIZE,
+            before,
+          );
+          const chosen = key === undefined ? page.activities : await chooseByKey(connection, page.activities, key);
+          const shown = chosen.slice(0, left);
+          writeActivities(shown, json === true, context);
+          left -= shown.length;
           before = page.next;
         } while (before !== undefined && left > 0);
       });
     });
 }
 
-function writeActivities(
+/** An act, with the state that its payout has now. */
+type ShownActivity = Activity & { readonly stateNow?: string };
+
+/** After a key was stolen: what was done with it, and what became of that. */
+async function chooseByKey(
+  connection: LedgerConnection,
   activities: readonly Activity[],
+  key: string,
+): Promise<readonly ShownActivity[]> {
+  const own = activities.filter(({ by }) => by === key);
+  const ids = [...new Set(own.flatMap(({ payoutId }) => payoutId ?? []))];
+  const payouts = ids.length === 0 ? [] : await readReadable(connection, ids, () => undefined);
+  const states = new Map(payouts.map(({ payoutId, state }) => [payoutId, state]));
+  return own.map((act) =>
+    act.payoutId === undefined ? act : { ...act, stateNow: states.get(act.payoutId) ?? 'removed or not readable' },
+  );
+}
+
+function writeActivities(
+  activities: readonly ShownActivity[],
   json: boolean,
   { write: print, writeJson, colours }: CliContext,
 ): void {
@@ -166,6 +197,7 @@ function writeActivities(
       colours.dim(formatTime(activity.at)),
       activity.by,
       describeActivity(activity),
+      ...(activity.stateNow === undefined ? [] : [`now ${activity.stateNow}`]),
       activity.reason,
     ]);
     print(formatTable(rows));
