@@ -56,9 +56,14 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./approvals/approvals-command.js')).defineApproveCommand,
       },
       {
-        usage: 'reject [options] <payoutIds...>',
+        usage: 'reject [options] [payoutIds...]',
         description: 'sign that payouts are not to be paid',
         load: async () => (await import('./approvals/approvals-command.js')).defineRejectCommand,
+      },
+      {
+        usage: 'unreject [options] [payoutIds...]',
+        description: 'take back your own rejections',
+        load: async () => (await import('./approvals/approvals-command.js')).defineUnrejectCommand,
       },
       {
         usage: 'resolve [options] [payoutId]',

@@ -14,7 +14,6 @@ import {
   type ReplicasNote,
   type SeenLine,
   type SendLine,
-  type SignedIntent,
 } from './journal-line.js';
 import { SentAttempts } from './journal-retention.js';
 
@@ -43,8 +42,10 @@ export class ControlView {
   /** Addresses from earlier versions that may have lost their tag. A send shows whether they did. */
   readonly #cutAddresses = new Set<string>();
   readonly #rateAnchors = new Map<number, RateAnchor>();
-  /** Per intent, the rejection that holds the longest. */
+  /** Those that stand, by payoutId. */
   readonly #rejections = new Map<string, readonly RejectionNote[]>();
+  /** A stopped process may write late that a rejection was verified. */
+  readonly #unrejected = new Set<string>();
   readonly #spends: SpendLog | undefined;
 
   constructor({ unsigned = false, spends = false }: HeldLines = {}) {
@@ -109,15 +110,12 @@ export class ControlView {
     return [...this.#rateAnchors].map(([currency, { rate, at }]) => ({ rates: { at, usd: { [currency]: rate } } }));
   }
 
-  rejectionOf({ payoutId, intent, issuedAt }: SignedIntent): RejectionNote | undefined {
-    const ofPayout = this.#rejections.get(payoutId) ?? [];
-    const saysNo = ofPayout.filter((note) => note.intent === intent || issuedAt < note.issuedAt);
-    return saysNo.sort((a, b) => b.expiresAt - a.expiresAt)[0];
+  rejectionsOf(payoutId: string): readonly RejectionNote[] {
+    return this.#rejections.get(payoutId) ?? [];
   }
 
-  rejectedLines(now: number): RejectedLine[] {
-    const holding = [...this.#rejections.values()].flat().filter(({ expiresAt }) => expiresAt > now);
-    return holding.map((rejected) => ({ rejected }));
+  rejectedLines(): RejectedLine[] {
+    return [...this.#rejections.values()].flat().map((rejected) => ({ rejected }));
   }
 
   /** @param now - wall clock, ms: the birth of a journal that has none yet */
@@ -144,6 +142,7 @@ export class ControlView {
       this.#acts.add(line.resumed.act);
     } else if ('seen' in line) this.#noteSeen(line.seen);
     else if ('rejected' in line) this.#noteRejected(line);
+    else if ('unrejected' in line) this.#noteUnrejected(line.unrejected);
     else if ('rates' in line) this.#noteRates(line);
     else if ('replicas' in line) this.#noteReplicas(line.replicas);
     else if ('outcome' in line) {
@@ -190,10 +189,17 @@ export class ControlView {
   }
 
   #noteRejected({ rejected }: RejectedLine): void {
-    const { payoutId, intent, expiresAt } = rejected;
-    const ofPayout = this.#rejections.get(payoutId) ?? [];
-    if (ofPayout.some((note) => note.intent === intent && note.expiresAt >= expiresAt)) return;
-    this.#rejections.set(payoutId, [...ofPayout.filter((note) => note.intent !== intent), rejected]);
+    const { payoutId, rejection } = rejected;
+    const ofPayout = this.rejectionsOf(payoutId);
+    if (this.#unrejected.has(rejection) || ofPayout.some((note) => note.rejection === rejection)) return;
+    this.#rejections.set(payoutId, [...ofPayout, rejected]);
+  }
+
+  #noteUnrejected({ payoutId, rejection }: Pick<RejectionNote, 'payoutId' | 'rejection'>): void {
+    this.#unrejected.add(rejection);
+    const standing = this.rejectionsOf(payoutId).filter((note) => note.rejection !== rejection);
+    if (standing.length === 0) this.#rejections.delete(payoutId);
+    else this.#rejections.set(payoutId, standing);
   }
 
   /** Processes that upgrade a journal together write a header each. The latest birth is the safe one. */

@@ -173,8 +173,12 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await this.#note({ rates: { at, usd } });
   }
 
-  async noteRejected({ payoutId, intent, issuedAt, by, expiresAt }: RejectionNote): Promise<void> {
-    await this.#note({ rejected: { payoutId, intent, issuedAt, by, expiresAt } });
+  async noteRejected(rejected: RejectionNote): Promise<void> {
+    await this.#note({ rejected });
+  }
+
+  async noteUnrejected(unrejected: Pick<RejectionNote, 'payoutId' | 'rejection'>): Promise<void> {
+    await this.#note({ unrejected });
   }
 
   async append(send: SendLine): Promise<void> {
@@ -373,7 +377,7 @@ function firstLines(journalId: string, { ledger, control }: JournalView): Journa
     ...(ledger === undefined ? [] : [ledger]),
     ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
     ...control.seenLines(),
-    ...control.rejectedLines(Date.now()),
+    ...control.rejectedLines(),
     ...control.ratesLines(),
     ...control.replicasLines(),
   ];

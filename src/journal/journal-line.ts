@@ -84,15 +84,18 @@ export interface RejectedLine {
   readonly rejected: RejectionNote;
 }
 
-/** Identifies an intent and its order among those of its payout. */
-export type SignedIntent = Pick<RejectionNote, 'payoutId' | 'intent' | 'issuedAt'>;
+/** Its person took a rejection back. */
+interface UnrejectedLine {
+  readonly unrejected: Pick<RejectionNote, 'payoutId' | 'rejection'>;
+}
 
 export interface RejectionNote {
   readonly payoutId: string;
-  readonly intent: string;
-  readonly issuedAt: number;
+  /** SHA-256 of the signed text, hexadecimal: what takes it back names it. */
+  readonly rejection: string;
+  /** The name of the key, and its person when the worker verified it. */
   readonly by: string;
-  readonly expiresAt: number;
+  readonly person: string;
 }
 
 /**
@@ -207,7 +210,15 @@ export interface JournalPeer extends JournalPlace {
   readonly journalId: string;
 }
 
-type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | RatesLine | ReplicasLine;
+type ControlLine =
+  | CompleteLine
+  | PausedLine
+  | ResumedLine
+  | SeenLine
+  | RejectedLine
+  | UnrejectedLine
+  | RatesLine
+  | ReplicasLine;
 
 /** The token alone is ambiguous for attempts of format 1. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
@@ -219,7 +230,7 @@ export type JournalLine =
 
 export function isControlLine(line: JournalLine): line is ControlLine {
   if ('complete' in line) return !('v' in line);
-  return ['paused', 'resumed', 'seen', 'rejected', 'rates', 'replicas'].some((kind) => kind in line);
+  return ['paused', 'resumed', 'seen', 'rejected', 'unrejected', 'rates', 'replicas'].some((kind) => kind in line);
 }
 
 export interface JournalEntry extends SendLine {

@@ -9,7 +9,6 @@ import {
   type JournalPeer,
   type OutcomeLine,
   type RejectionNote,
-  type SignedIntent,
 } from './journal-line.js';
 import type { SendJournal } from './send-journal.js';
 
@@ -152,7 +151,7 @@ type Viewed = Pick<
   | 'hasAct'
   | 'seenAt'
   | 'rateAnchors'
-  | 'rejectionOf'
+  | 'rejectionsOf'
   | 'takeSpends'
 >;
 
@@ -212,8 +211,8 @@ export abstract class ViewedJournal implements Viewed {
     return this.view.control.rateAnchors;
   }
 
-  rejectionOf(intent: SignedIntent): RejectionNote | undefined {
-    return this.view.control.rejectionOf(intent);
+  rejectionsOf(payoutId: string): readonly RejectionNote[] {
+    return this.view.control.rejectionsOf(payoutId);
   }
 
   takeSpends(): readonly SpendEvent[] {

@@ -106,7 +106,7 @@ const controlLine = z.union([
   }),
   z.object({
     rejected: z.object({
-      ...{ payoutId: z.string(), intent: sha256, issuedAt: z.number(), by: z.string(), expiresAt: z.number() },
+      ...{ payoutId: z.string(), rejection: sha256, by: z.string(), person: z.string() },
     }),
   }),
   z.object({
@@ -117,6 +117,7 @@ const controlLine = z.union([
       lowered: z.object({ by: z.string(), reason: z.string() }).exactOptional(),
     }),
   }),
+  z.object({ unrejected: z.object({ payoutId: z.string(), rejection: sha256 }) }),
   z.object({ rates: z.object({ at: z.number(), usd: z.record(z.string().regex(/^\d{1,15}$/), rate) }) }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);

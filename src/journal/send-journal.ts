@@ -13,7 +13,6 @@ import type {
   RejectionNote,
   ReplicasNote,
   SeenLine,
-  SignedIntent,
 } from './journal-line.js';
 
 /**
@@ -55,15 +54,13 @@ export interface SendJournal extends ReadableJournal {
   seenAt(walletAndTag: string): number | undefined;
   /** Oldest first; lines that are read again are returned again. Empty unless the journal was opened for spends. */
   takeSpends(): readonly SpendEvent[];
-  /**
-   * The verified rejection that covers an intent the longest, even if expired. A rejection also covers each earlier
-   * intent of the payout: an attacker may have kept an earlier record with approvals, and restore it.
-   */
-  rejectionOf(intent: SignedIntent): RejectionNote | undefined;
+  /** The verified rejections of a payout that nobody took back. */
+  rejectionsOf(payoutId: string): readonly RejectionNote[];
   readonly rateAnchors: ReadonlyMap<number, RateAnchor>;
   noteReplicas(replicas: ReplicasNote): Promise<void>;
   noteRates(rates: RatesLine['rates']): Promise<void>;
   noteRejected(rejected: RejectionNote): Promise<void>;
+  noteUnrejected(unrejected: Pick<RejectionNote, 'payoutId' | 'rejection'>): Promise<void>;
   noteSeen(seen: Pick<SeenLine['seen'], 'at' | 'addresses'>): Promise<void>;
   notePaused(pause: PausedLine['paused']): Promise<void>;
   noteResumed(note: ActNote): Promise<void>;

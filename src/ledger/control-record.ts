@@ -33,23 +33,29 @@ export interface StoredSignature extends IntentSignature {
 }
 
 /** What an approver may say of a payout. */
-export const APPROVAL_DECISIONS = ['approve', 'reject'] as const;
-/** What an approver says of a payout: that it may be paid, or that it is not to be. */
+export const APPROVAL_DECISIONS = ['approve', 'reject', 'unreject'] as const;
+/** What an approver says of a payout: that it may be paid, that it must not be, or that the latter no longer holds. */
 export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
 
-/** One person's word about exactly one intent: this address, amount and currency. */
+/**
+ * What one person signs about a payout. `approve` is about exactly one intent: this address, amount and currency.
+ * `reject` is about the payoutId, and holds until the same person takes it back (`unreject`).
+ */
 export interface Approval {
   /** The environment; undefined if an earlier version signed it. */
   readonly audience?: string | undefined;
   readonly payoutId: string;
-  /** The hash of the intent. */
+  /** The hash of the intent that was shown ('' if none was verified); of `unreject`, the hash of the rejection. */
   readonly intent: string;
   readonly decision: ApprovalDecision;
+  /** One line; '' for none. */
+  readonly reason: string;
   /** The name of the key. */
   readonly by: string;
   /** ISO 8601, UTC. */
   readonly at: string;
-  readonly expiresAt: string;
+  /** Only of `approve`: the others do not expire. */
+  readonly expiresAt?: string | undefined;
 }
 
 /** An approval with its signature: base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
@@ -66,9 +72,10 @@ export const signedApprovalSchema = z.strictObject({
   payoutId: value,
   intent: value,
   decision: z.enum(APPROVAL_DECISIONS),
+  reason: value,
   by: value,
   at: z.iso.datetime(),
-  expiresAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime().exactOptional(),
   signature: z.string().max(4_096),
 });
 
@@ -123,25 +130,40 @@ export function parseReceipt(record: StoredFields, at: string): StoredReceipt | 
   return { key, at, signature, ...(audience && { audience }) };
 }
 
-/** What the fields of a record begin with that hold approvals; the name of the key follows. */
-const FIELD = 'approval:';
+/**
+ * The field of a record that holds a decision. A key has one approval at most. Every rejection has a field of its own, so
+ * no later text takes its place; what takes it back stands in a field named for the rejection.
+ * @param hash - of the decision's own statement
+ */
+export function approvalFieldName({ decision, by, intent }: Approval, hash: string): string {
+  if (decision === 'approve') return `approval:${by}`;
+  return decision === 'reject' ? `rejection:${hash}` : `unrejection:${intent}:${by}`;
+}
 
-/** An approval as the record has it. The same approval is the same text. */
+const FIELD = /^(approval|rejection|unrejection):/;
+
+/** A decision as the record has it. The same decision is the same text. */
 export function toApprovalField(approval: SignedApproval): string {
-  const { audience, payoutId, intent, decision, by, at, expiresAt, signature } = approval;
-  return JSON.stringify({ audience, payoutId, intent, decision, by, at, expiresAt, signature });
+  const { audience, payoutId, intent, decision, reason, by, at, expiresAt, signature } = approval;
+  return JSON.stringify({ audience, payoutId, intent, decision, reason, by, at, expiresAt, signature });
 }
 
 /**
- * The approvals of a record, in the order in which they were signed. Anyone may have put them there: what is no approval, or
- * names another key than its field, is left out, so each key has one at most.
+ * The decisions of a record, in the order in which they were signed. Anyone may have put them there: what is none, or an
+ * approval that names another key than its field, is left out.
  */
 export function parseApprovals(record: StoredFields): SignedApproval[] {
   const approvals: SignedApproval[] = [];
   for (const field in record) {
-    if (!field.startsWith(FIELD)) continue;
+    const [, kind] = FIELD.exec(field) ?? [];
+    if (kind === undefined) continue;
     const parsed = signedApprovalSchema.safeParse(parseJson(record[field] ?? ''));
-    if (parsed.success && field === `${FIELD}${parsed.data.by}`) approvals.push(parsed.data);
+    if (!parsed.success) continue;
+    const { decision, by } = parsed.data;
+    // A rejection counts in whichever field it stands.
+    if (decision === 'reject' || field === `approval:${by}` || (kind === 'unrejection' && decision === 'unreject')) {
+      approvals.push(parsed.data);
+    }
   }
   return approvals.sort((a, b) => Date.parse(a.at) - Date.parse(b.at) || (a.by < b.by ? -1 : 1));
 }

@@ -183,7 +183,7 @@ export interface HistoryEntry {
 /** Why a payout is held. */
 export interface HeldFor {
   /** Which check holds it. */
-  readonly kind: 'signature' | 'journal' | 'policy';
+  readonly kind: 'signature' | 'journal' | 'rejection' | 'policy';
   /** A word for programs, such as `expired`. */
   readonly reason: string;
   /** For operators: what is wrong, and what to do about it. */
@@ -235,7 +235,7 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly signed?: StoredSignature;
   /** The signed act with which an operator requeued it, as JSON. */
   readonly act?: string;
-  /** Approvers' decisions, empty for most. Anyone with access to Redis may have stored them: verify each. */
+  /** Approvers' decisions, absent for most. Anyone with access to Redis may have stored them: verify each. */
   readonly approvals?: readonly SignedApproval[];
   /** How many different approvals and rejections were ever stored, including replaced ones; absent for none. */
   readonly decisions?: number;
@@ -299,7 +299,7 @@ export interface Hold extends HeldFor {
 
 /** An unreadable field still holds the payout. */
 const heldSchema = z.object({
-  kind: z.enum(['signature', 'journal', 'policy']).catch('signature'),
+  kind: z.enum(['signature', 'journal', 'rejection', 'policy']).catch('signature'),
   reason: z.string().catch('unreadable'),
   message: z.string().catch('why it is held cannot be read: someone has altered its record in Redis'),
   rule: z.string().optional().catch(undefined),

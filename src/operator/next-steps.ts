@@ -33,6 +33,7 @@ function toText({ when, command }: Step, platformId: number, options: AdviceOpti
 const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
   signature: 'One that has no valid signature is held again: enqueue it again with a new one.',
   journal: 'The message names what the send journal lacks.',
+  rejection: 'A rejection that stands holds it again.',
   policy: 'The message names the rule that holds it.',
 };
 
@@ -48,16 +49,20 @@ function approvalSteps(payoutId: string, held: HeldFor | undefined): Step[] {
       command: toCommand('approve', payoutId, ['--key', 'FILE']),
     },
     {
-      when: 'One of them says no: the policy does not let it pass any more.',
+      when: 'One of them says no: it is held until that person takes it back.',
       command: toCommand('reject', payoutId, ['--key', 'FILE', '--reason', 'WHY']),
     },
   ];
 }
 
-/** The policy refuses it, and there is a rejection. The policy need not change. */
-export function isRejectedByPerson({ held, approvals = [] }: Pick<PayoutSituation, 'held' | 'approvals'>): boolean {
-  const isRefused = held?.kind === 'policy' && held.needs === undefined && held.reason !== 'wait';
-  return isRefused && approvals.some(({ decision }) => decision === 'reject');
+/** The policy need not change. */
+export function isRejectedByPerson({ held }: Pick<PayoutSituation, 'held'>): boolean {
+  return held?.kind === 'rejection';
+}
+
+function rejectionSteps(payoutId: string): Step[] {
+  const when = 'The person who rejected it takes that back, with a key: it is checked again.';
+  return [{ when, command: toCommand('unreject', payoutId, ['--key', 'FILE', '--reason', 'WHY']) }];
 }
 
 function stepsOf(payout: PayoutSituation): readonly Step[] {
@@ -97,6 +102,7 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
             when: 'A person rejected it: cancel it. It is never sent. While the rejection counts, a release has it held again.',
             command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
           },
+          ...rejectionSteps(payoutId),
         ];
       }
       return [

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { NotFoundError } from '../../src/base/errors.js';
+import { hashApproval } from '../../src/control/approvals/approval.js';
 import { addApproval, MAX_APPROVALS } from '../../src/control/operator/store-approval.js';
 import type { SignedApproval } from '../../src/ledger/control-record.js';
 import { readEvents } from '../../src/producer/events/payout-events.js';
@@ -17,11 +18,12 @@ afterEach(async () => account.close());
 const AT = '2030-01-01T09:00:00.000Z';
 
 function approval(by: string, changes: Partial<SignedApproval> = {}): SignedApproval {
-  const times = { at: AT, expiresAt: '2030-01-02T09:00:00.000Z' };
-  return { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', by, ...times, signature: 's', ...changes };
+  const expiry = (changes.decision ?? 'approve') === 'approve' ? { expiresAt: '2030-01-02T09:00:00.000Z' } : {};
+  const said = { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', reason: '', by } as const;
+  return { ...said, at: AT, ...expiry, signature: 's', ...changes };
 }
 
-const add = async (given: SignedApproval, reason?: string): Promise<void> => addApproval(account.ledger, given, reason);
+const add = async (given: SignedApproval): Promise<void> => addApproval(account.ledger, given);
 const approvals = async (payoutId = 'p') => (await account.ledger.require(payoutId)).approvals;
 const cancel = async (payoutId = 'p'): Promise<unknown> =>
   account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
@@ -36,8 +38,8 @@ it('keeps one of each key of a payout that is queued or held, and has it judged 
   await add(approval('ann'));
   await add(approval('ann'));
   await account.sender.holdPayout('p', 0, HOLD);
-  const bobs = approval('bob', { decision: 'reject' });
-  await add(bobs, 'wrong\naddress');
+  const bobs = approval('bob', { decision: 'reject', reason: 'wrong address' });
+  await add(bobs);
   expect(await approvals()).toEqual([approval('ann'), bobs]);
   expect(await account.redis.smembers(account.connection.keys.recheck)).toEqual(['p']);
   const event = { type: 'approval', payoutId: 'p', attempt: 0, at: AT };
@@ -47,21 +49,78 @@ it('keeps one of each key of a payout that is queued or held, and has it judged 
   ]);
 });
 
-it('never lets an approval take the place of a rejection, and takes none in any other state', async () => {
-  const rejection = approval('ann', { decision: 'reject' });
+const unreject = (rejection: SignedApproval, by: string): SignedApproval =>
+  approval(by, { decision: 'unreject', intent: hashApproval(account.connection.platformId, rejection) });
+
+it('a rejection holds a payout at once, whatever comes after it, until it is taken back', async () => {
+  const [anns, bobs] = [approval('ann', { decision: 'reject' }), approval('bob', { decision: 'reject', reason: 'no' })];
   await add(approval('ann'));
+  await add(anns);
+  await add(bobs);
+  const held = { kind: 'rejection', message: expect.stringMatching(/^bob rejected it: no\. It is not sent until/) };
+  expect(await account.ledger.require('p')).toMatchObject({ state: 'held', held });
+  await expect(add(approval('ann'))).rejects.toThrow(/^The key ann rejected payout p before, which counts until its/);
+  await account.ledger.change({ payoutId: 'p', from: 'held', to: 'queued' });
+  await add(anns);
+  expect(await account.ledger.require('p')).toMatchObject({ state: 'held', decisions: 3 });
+  // A second one of the same key is another: neither replaces the other.
+  const second = { ...anns, at: '2030-01-01T09:00:00.001Z' };
+  await add(second);
+  await add(unreject(anns, 'ann-2'));
+  await add(unreject(bobs, 'bob'));
+  expect(await account.ledger.require('p')).toMatchObject({ state: 'held' });
+  await add(unreject(second, 'ann'));
+  expect(await account.ledger.require('p')).toMatchObject({ state: 'queued' });
+  await add(approval('ann'));
+});
+
+it('a rejection stays in the record whatever is signed again under the payoutId, and holds it', async () => {
+  const [rejection, ann] = [approval('bob', { payoutId: 'q', decision: 'reject' }), approval('ann', { payoutId: 'q' })];
+  const signature = { key: 'shop', signature: 's'.repeat(86), expiresAt: '2020-01-08T00:00:00.000Z' };
+  const enqueue = async (issuedAt: string): Promise<unknown> =>
+    account.ledger.enqueue([{ ...aPayout('q'), signed: { ...signature, issuedAt } }]);
+  await enqueue('2020-01-01T09:00:00.000Z');
+  await add(ann);
   await add(rejection);
-  await expect(add(approval('ann'))).rejects.toThrow(/^The key ann rejected payout p before, which stays/);
-  expect(await approvals()).toEqual([rejection]);
+  await enqueue('2020-01-01T09:00:01.000Z');
+  const issuedAt = '2020-01-01T09:00:01.000Z';
+  expect(await account.ledger.require('q')).toMatchObject({
+    state: 'held',
+    approvals: [rejection],
+    signed: { issuedAt },
+  });
+});
+
+it('takes nothing in any other state', async () => {
   await expect(add(approval('ann', { payoutId: 'none' }))).rejects.toThrow(NotFoundError);
   await cancel();
-  await expect(add(approval('bob'))).rejects.toThrow('Payout p is cancelled: only a payout that is queued or held');
-  expect(await approvals()).toEqual([rejection]);
+  for (const decision of ['approve', 'reject'] as const) {
+    const refusal = 'Payout p is cancelled: only a payout that is queued or held';
+    await expect(add(approval('bob', { decision }))).rejects.toThrow(refusal);
+  }
+  expect(await approvals()).toBeUndefined();
+});
+
+it.each<[string, Partial<SignedApproval>, RegExp]>([
+  [
+    'a rejection that expires',
+    { decision: 'reject', expiresAt: '2030-01-02T09:00:00.000Z' },
+    /^expiresAt: must be absent/,
+  ],
+  ['an approval of no intent', { intent: '' }, /^intent: is required where decision is approve/],
+  [
+    'an unrejection of nothing',
+    { decision: 'unreject', intent: '' },
+    /^intent: is required where decision is unreject/,
+  ],
+])('refuses what could not count: %s', async (_, change, message) => {
+  await expect(add(approval('ann', change))).rejects.toThrow(message);
+  expect(await approvals()).toBeUndefined();
 });
 
 it(`takes those of ${MAX_APPROVALS} keys, and a later one of each`, async () => {
   for (let number = 1; number <= MAX_APPROVALS; number += 1) await add(approval(`key-${number}`));
-  await expect(add(approval('one-more'))).rejects.toThrow(/^Payout p has approvals of 40 keys, which is the most/);
+  await expect(add(approval('one-more'))).rejects.toThrow(/^Payout p has 40 of them, which is the most/);
   const later = approval('key-7', { at: '2030-01-01T10:00:00.000Z' });
   await add(later);
   expect(await approvals()).toHaveLength(MAX_APPROVALS);
@@ -88,15 +147,15 @@ it('leaves out what someone put in that is no approval, or another key', async (
 });
 
 it('keeps approvals with the payout, and drops them where it is signed again', async () => {
-  const signature = { key: 'shop', signature: 's'.repeat(86), expiresAt: '2030-01-08T00:00:00.000Z' };
+  const signature = { key: 'shop', signature: 's'.repeat(86), expiresAt: '2020-01-08T00:00:00.000Z' };
   const enqueue = async (issuedAt: string): Promise<unknown> =>
     account.ledger.enqueue([{ ...aPayout('q'), signed: { ...signature, issuedAt } }]);
   const ann = approval('ann', { payoutId: 'q' });
-  await enqueue(AT);
-  await add({ ...ann, decision: 'reject' });
-  await enqueue(AT);
+  await enqueue('2020-01-01T09:00:00.000Z');
+  await add(ann);
+  await enqueue('2020-01-01T09:00:00.000Z');
   expect(await approvals('q')).toHaveLength(1);
-  await enqueue('2030-01-01T09:00:01.000Z');
+  await enqueue('2020-01-01T09:00:01.000Z');
   expect(await approvals('q')).toBeUndefined();
   await add(ann);
   await cancel('q');

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { hashApproval } from '../../src/control/approvals/approval.js';
 import { readPolicyFile } from '../../src/control/policy/policy-file.js';
 import { parsePolicy } from '../../src/control/policy/policy.js';
 import { SignedAuthority } from '../../src/control/worker/signed-authority.js';
@@ -309,14 +310,18 @@ function signed(amount: string, requestedBy?: string): Payout {
 }
 
 function approval(payout: Payout, by: keyof typeof KEYS, decision: 'approve' | 'reject' = 'approve'): SignedApproval {
-  const times = { at: iso(clock.wallNow()), expiresAt: iso(clock.wallNow() + HOUR_MS) };
-  return signApproval(KEYS[by], { payoutId: 'a', intent: intentHashOf(payout), decision, by, ...times });
+  const expiry = decision === 'approve' ? { expiresAt: iso(clock.wallNow() + HOUR_MS) } : {};
+  const said = { payoutId: 'a', intent: intentHashOf(payout), decision, by, at: iso(clock.wallNow()) };
+  return signApproval(KEYS[by], { ...said, ...expiry });
 }
 /** With what alice and bob say. */
 const approved = (payout: Payout, ...more: SignedApproval[]): Payout => ({
   ...{ ...payout, approvals: [approval(payout, 'alice'), approval(payout, 'bob'), ...more] },
 });
-const rejected = (payout: Payout): Payout => approved(payout, approval(payout, 'bob', 'reject'));
+const REJECTION = (payout: Payout): SignedApproval => approval(payout, 'bob', 'reject');
+const rejected = (payout: Payout, ...more: SignedApproval[]): Payout => approved(payout, REJECTION(payout), ...more);
+const withRejection = (payout: Payout, change: Partial<SignedApproval>): Payout =>
+  approved(payout, signApproval(KEYS.bob, { ...REJECTION(payout), ...change }));
 const journaled = () => rig.lines.filter((line) => 'rejected' in line);
 
 it('approvals of as many people as the rule says let it pass, asked for before its turn; the journal names them', () => {
@@ -333,33 +338,73 @@ it('approvals of as many people as the rule says let it pass, asked for before i
   expect(rig.authority.checkEarly(strange)).toMatchObject({ reason: 'refuse', rule: 'four-eyes' });
 });
 
-describe('a rejection that the worker saw', () => {
-  let payout: Payout;
-  beforeEach(async () => {
-    payout = signed('60');
-    expect(rig.ask(rejected(payout))).toMatch(/^refuse: .*bob rejected it/);
-    await rig.authority.keepRejections();
+const unrejected = (rejection: SignedApproval, by: keyof typeof KEYS = 'bob'): SignedApproval =>
+  signApproval(KEYS[by], {
+    ...{ payoutId: 'a', intent: hashApproval(PLATFORM, rejection), decision: 'unreject', by, at: iso(clock.wallNow()) },
   });
 
-  it('is journaled once, and counts whatever Redis says later, also after a restart, until it expires', async () => {
-    rig.ask(rejected(payout));
+describe('a rejection', () => {
+  it.each<[string, (payout: Payout) => Payout]>([
+    ['of what no rule holds', () => rejected(signed('1'))],
+    [
+      'from a clock that is ten minutes ahead',
+      (payout) => withRejection(payout, { at: iso(clock.wallNow() + 600_000) }),
+    ],
+    [
+      'from a clock that is a year behind',
+      (payout) => withRejection(payout, { at: iso(clock.wallNow() - 365 * DAY_MS) }),
+    ],
+    [
+      'of what was signed again since',
+      (payout) => ({ ...rejected(payout), signed: signIntent(payout, { at: clock.wallNow() + 1 }) }),
+    ],
+    ['of an intent that nobody verified', (payout) => withRejection(payout, { intent: '' })],
+    ['of a payout that has expired', (payout) => rejected({ ...payout, signed: signIntent(payout, { at: 0 }) })],
+  ])('counts before every rule: %s', (_, change) => {
+    const given = change(signed('60'));
+    expect(rig.ask(given)).toMatch(/^rejected: bob rejected it/);
+    expect(rig.authority.checkEarly(given)).toBeUndefined();
+    clock.pass(40 * DAY_MS);
+    expect(rig.ask(given)).toMatch(/^rejected: /);
+  });
+
+  it('counts although its key was revoked since, and holds where its key is not known here', async () => {
+    const revoked = keyringOf(keyEntry(testKey(1)), entryOf(3, 'bob', 'approver', { revoked: true }));
+    rig = new PolicyRig(clock, FOUR_EYES, { keyring: revoked });
+    expect(rig.ask(rejected(signed('1')))).toMatch(/^rejected: bob rejected it/);
+    rig = new PolicyRig(clock, FOUR_EYES, { keyring: keyringOf(keyEntry(testKey(1))) });
+    expect(rig.ask(rejected(signed('1')))).toMatch(/^rejected: The key bob rejected it/);
     await rig.authority.keepRejections();
-    const line = { payoutId: 'a', by: 'bob', expiresAt: clock.wallNow() + HOUR_MS };
-    expect(journaled()).toEqual([{ rejected: expect.objectContaining(line) }]);
+    expect(journaled()).toEqual([]);
+    // Without a keyring, Redis decides what is sent.
+    rig = new PolicyRig(clock, FOUR_EYES);
+    const payout = signed('1');
+    expect(rig.ask(rejected(payout))).toMatch(/^rejected: /);
+    expect(rig.ask(rejected(payout, unrejected(REJECTION(payout))))).toBe('send');
+  });
+
+  it('is journaled once, and counts whatever Redis says later, also after a restart, until it is taken back', async () => {
+    const payout = signed('60');
+    const rejection = REJECTION(payout);
+    for (let times = 0; times < 2; times += 1) {
+      expect(rig.ask(rejected(payout))).toMatch(/^rejected: /);
+      await rig.authority.keepRejections();
+    }
+    const line = { payoutId: 'a', rejection: hashApproval(PLATFORM, rejection), by: 'bob', person: 'bob' };
+    expect(journaled()).toEqual([{ rejected: line }]);
     rig.restart();
-    expect(rig.ask(approved(payout))).toMatch(/^refuse: .*bob rejected it/);
-    expect(rig.authority.checkEarly(approved(payout))).toMatchObject({ reason: 'refuse' });
-    clock.pass(HOUR_MS);
-    expect(rig.ask(approved(payout))).toBe('send');
-  });
-
-  it('counts for that intent alone, and says no to what was signed and approved before', async () => {
-    const before = approved(signed('61'));
-    expect(rig.ask(before)).toBe('send');
-    clock.pass(1_000);
-    rig.ask(rejected(signed('62')));
+    expect(rig.ask(approved(payout))).toMatch(/^rejected: bob rejected/);
+    expect(rig.ask(approved(signed('61')))).toMatch(/^rejected: bob rejected/);
+    for (const other of [unrejected(rejection, 'alice'), { ...unrejected(rejection), intent: 'ab'.repeat(32) }])
+      expect(rig.ask(approved(payout, other))).toMatch(/^rejected: /);
+    expect(rig.ask(approved(payout, unrejected(rejection)))).toBe('send');
     await rig.authority.keepRejections();
-    expect(rig.ask(before)).toMatch(/^refuse: .*bob rejected it/);
+    expect(rig.ask(approved(payout))).toBe('send');
+    rig.restart();
+    expect(rig.ask(approved(payout))).toBe('send');
+    // What takes back one rejection says nothing of the next.
+    clock.pass(1);
+    expect(rig.ask(rejected(payout, unrejected(rejection)))).toMatch(/^rejected: /);
   });
 
   it('is journaled again where the write failed', async () => {
@@ -368,7 +413,7 @@ describe('a rejection that the worker saw', () => {
     await expect(rig.authority.keepRejections()).rejects.toThrow('no space left');
     rig.journal.failWith = undefined;
     await rig.authority.keepRejections();
-    expect(journaled()).toHaveLength(2);
+    expect(journaled()).toHaveLength(1);
   });
 });
 

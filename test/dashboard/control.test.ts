@@ -152,7 +152,14 @@ it('the page of a payout says who signed and approved it, and what each rule say
   const { redis, key, keys } = redisOf('altered');
   await rig.hold('altered');
   await redis.hset(key, { amount: '1250' });
-  const forged = { payoutId: 'altered', intent: 'ab'.repeat(32), decision: 'approve', by: 'bob', signature: 'x' };
+  const forged = {
+    payoutId: 'altered',
+    intent: 'ab'.repeat(32),
+    decision: 'approve',
+    reason: '',
+    by: 'bob',
+    signature: 'x',
+  };
   const times = { at: new Date().toISOString(), expiresAt: '2099-01-01T00:00:00.000Z' };
   await redis.hset(key, { 'approval:bob': JSON.stringify({ ...forged, ...times }) });
   for (const [dashboard, path, ...words] of [
@@ -161,7 +168,7 @@ it('the page of a payout says who signed and approved it, and what each rule say
       '/payouts/p',
       /Signed by sam with key shop : verified \..*hour .*waits: 95 of 100 are spent, and it is 12\.5/,
     ],
-    [full, '/payouts/p', /Approved by ann \(key ann \), [\d-]+ [\d:]+ UTC until.*Reason, not signed: ticket 9/],
+    [full, '/payouts/p', /Approved by ann \(key ann \), [\d-]+ [\d:]+ UTC until.*Reason: ticket 9/],
     [full, '/payouts/p', /needs 1 more approval by finance/, /btc .*is not about it/, /another policy: abababababab/],
     [plain, '/payouts/p', /Signed with key shop : not verified .*Does not count : not verified/],
     [full, '/payouts/altered', /shop : not verified \. .*is not over this payout.*it is held whatever the rules say/],
@@ -219,6 +226,12 @@ it('POST /approvals keeps what counts, says what is missing, and tells the worke
   const rejected = { rejectedBy: ['ann'], approvedBy: ['bob'] };
   expect(await post(rejection.stdout)).toMatchObject({ status: 200, body: rejected });
   expect(await post(await sign('w', 'ann'))).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+  const back = await rig.run('unreject', 'w', '--key', rig.files.ann, '--offline', '--yes', '--reason', 'it is ours');
+  // It names a rejection. Of another payout, it takes back nothing.
+  const elsewhere = JSON.stringify({ ...(JSON.parse(back.stdout) as object), intent: '0'.repeat(64) });
+  expect(await post(elsewhere)).toMatchObject({ status: 403, body: { error: expect.stringMatching(/does not have/) } });
+  const taken = { decision: 'unreject', person: 'ann', state: 'queued', rejectedBy: [] };
+  expect(await post(back.stdout)).toMatchObject({ status: 200, body: taken });
 });
 
 describe('an upload is refused', () => {
@@ -239,7 +252,13 @@ describe('an upload is refused', () => {
     ['with a field that is none', (body) => ({ ...body, amount: '1' }), 400, /amount: is not a known field/],
     ['that is too long', (body) => ({ ...body, payout: 'x'.repeat(17_000) }), 413, /./],
     ['of another intent', (body) => ({ ...body, intent: '0'.repeat(64) }), 403, /about another payout/],
-    ['turned into a rejection', (body) => ({ ...body, decision: 'reject' }), 403, /is not over it/],
+    [
+      'turned into a rejection',
+      (body) => ({ ...body, decision: 'reject', expiresAt: undefined }),
+      403,
+      /is not over it/,
+    ],
+    ['of a rejection that expires', (body) => ({ ...body, decision: 'reject' }), 400, /expiresAt: must be absent/],
     ['of no payout', (body) => ({ ...body, payoutId: 'none' }), 404, /none not found/],
     ...['application/jsonx', ''].map(withHeader('content-type', 415, /application\/json/)),
     withHeader('sec-fetch-site', 403, /./)('same-site'),

@@ -75,6 +75,8 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly noteRates = async (rates: RatesLine['rates']) => this.write({ rates });
   readonly noteReplicas = async (replicas: ReplicasNote) => this.write({ replicas });
   readonly noteRejected = async (rejected: RejectionNote) => this.write({ rejected });
+  readonly noteUnrejected = async (unrejected: Pick<RejectionNote, 'payoutId' | 'rejection'>) =>
+    this.write({ unrejected });
   async append(send: SendLine) {
     if (this.ledger === undefined) throw new Error('The journal is bound to no ledger');
     await this.onAppend();

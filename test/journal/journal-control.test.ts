@@ -22,7 +22,7 @@ const ACT = 'ac'.repeat(32);
 const OTHER_ACT = 'ad'.repeat(32);
 const PAUSE = { at: 5, reason: 'the gateway blocked the account' };
 const STATEMENT = { at: 6, by: 'alice', reason: 'new account' };
-const REJECTION = { payoutId: 'p', intent: '1a'.repeat(32), issuedAt: 7, by: 'bob', expiresAt: Date.now() + DAY_MS };
+const REJECTION = { payoutId: 'p', rejection: '1a'.repeat(32), by: 'bob', person: 'bob' };
 /** Where the ledger stands at the beginning of a new file. */
 const MOVED = { ledgerId: 'ledger', epoch: 3, sends: 17, token: 't-17' };
 const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'refused' };
@@ -92,19 +92,20 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
     expect([journal.hasAct(ACT), journal.hasAct(OTHER_ACT)]).toEqual([true, false]);
   });
 
-  it('has each verified rejection, of two of an intent the longer one', async () => {
+  it('has each verified rejection until it was taken back', async () => {
     const journal = await open();
+    const second = { ...REJECTION, rejection: '2b'.repeat(32), by: 'ann' };
     await journal.noteRejected(REJECTION);
-    await journal.noteRejected({ ...REJECTION, by: 'ann', expiresAt: REJECTION.expiresAt - 1 });
-    expect(journal.rejectionOf(REJECTION)).toEqual(REJECTION);
-    await journal.noteRejected({ ...REJECTION, by: 'ann', expiresAt: REJECTION.expiresAt + 1 });
-    expect(journal.rejectionOf(REJECTION)).toMatchObject({ by: 'ann' });
-    const other = { ...REJECTION, intent: '2b'.repeat(32) };
-    expect(journal.rejectionOf(other)).toBeUndefined();
-    // It holds for earlier intents of the payout too, not for later ones.
-    expect(journal.rejectionOf({ ...other, issuedAt: 6 })).toMatchObject({ by: 'ann' });
-    expect(journal.rejectionOf({ ...other, issuedAt: 8 })).toBeUndefined();
-    expect(journal.rejectionOf({ ...other, issuedAt: 6, payoutId: 'q' })).toBeUndefined();
+    await journal.noteRejected(REJECTION);
+    await journal.noteRejected(second);
+    expect(journal.rejectionsOf(REJECTION.payoutId)).toEqual([REJECTION, second]);
+    expect(journal.rejectionsOf('q')).toEqual([]);
+    const { payoutId, rejection } = REJECTION;
+    await journal.noteUnrejected({ payoutId, rejection });
+    expect(journal.rejectionsOf(payoutId)).toEqual([second]);
+    // A stopped process writes late.
+    await journal.noteRejected(REJECTION);
+    expect(journal.rejectionsOf(payoutId)).toEqual([second]);
   });
 
   it('counts as complete from the beginning once an operator stated it', async () => {
@@ -167,10 +168,11 @@ describe('a journal that begins a new file', () => {
   });
 
   it('takes along the rejections that still count, and the newest rates in dollars', async () => {
-    const expired = { ...REJECTION, intent: '2b'.repeat(32), expiresAt: Date.now() - 1 };
+    const over = { ...REJECTION, rejection: '2b'.repeat(32) };
+    const unrejected = { payoutId: over.payoutId, rejection: over.rejection };
     const rates = (at: number, usd: object) => ({ rates: { at, usd } });
     const noted = [rates(1, { 6: '1', 10: '60000' }), rates(2, { 10: '61000.5' })];
-    await folder.write([HEADER, LEDGER, { rejected: expired }, { rejected: REJECTION }, ...noted], 1);
+    await folder.write([HEADER, LEDGER, { rejected: over }, { unrejected }, { rejected: REJECTION }, ...noted], 1);
     await folder.writeFull('a');
     const journal = await folder.open();
     await journal.noteRates({ at: 3, usd: { 7: '2' } });
@@ -179,7 +181,7 @@ describe('a journal that begins a new file', () => {
     expect(first).toEqual([HEADER, MOVED, { rejected: REJECTION }]);
     await Promise.all([1, 2].map(async (number) => rm(folder.path(number))));
     const again = await folder.open();
-    expect(again.rejectionOf(REJECTION)).toEqual(REJECTION);
+    expect(again.rejectionsOf(REJECTION.payoutId)).toEqual([REJECTION]);
     expect(again.rateAnchors).toEqual(
       new Map([
         [6, { rate: '1', at: 1 }],

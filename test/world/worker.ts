@@ -1,6 +1,7 @@
 import { type Clock, isAborted, untilAborted } from '../../src/base/clock.js';
 import type { Logger } from '../../src/base/logger.js';
 import { AccountPolicy } from '../../src/control/worker/account-policy.js';
+import { RejectionAuthority } from '../../src/control/worker/rejection-authority.js';
 import { SignedAuthority, type SignedRuntime } from '../../src/control/worker/signed-authority.js';
 import type { WithdrawGateway } from '../../src/gateway/gateway.js';
 import type { SendJournal } from '../../src/journal/send-journal.js';
@@ -34,7 +35,7 @@ export type PolicyPieces = PolicyArguments[0] &
   Readonly<{ signatures: PolicyArguments[1]; source: PolicyArguments[2]; publish: PolicyArguments[3] }>;
 
 export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPieces): AccountPolicy {
-  return new AccountPolicy(runtime, signatures, source, publish);
+  return new AccountPolicy(runtime, new RejectionAuthority(runtime, signatures), source, publish);
 }
 
 export type PieceContext = Readonly<{ clock: Clock; pacer: Pacer; settings: Settings; ledgerOfRun: WorldLedger }>;

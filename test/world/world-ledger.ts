@@ -1,9 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../src/base/clock.js';
 import { ConflictError, NotFoundError } from '../../src/base/errors.js';
+import { hashApproval } from '../../src/control/approvals/approval.js';
 import { addApproval } from '../../src/control/operator/store-approval.js';
 import * as adopting from '../../src/ledger/adopt-ledger.js';
-import { type SignedApproval, toApprovalField, toSignatureFields } from '../../src/ledger/control-record.js';
+import {
+  approvalFieldName,
+  type SignedApproval,
+  toApprovalField,
+  toSignatureFields,
+} from '../../src/ledger/control-record.js';
 import type { LedgerConnection, ScriptName } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
@@ -283,8 +289,11 @@ export function alterPayout(ledger: WorldLedger, payoutId: string, change: Payou
     else record.set(field, value);
   }
   if (change.approvals !== undefined) {
-    for (const field of [...record.keys()]) if (field.startsWith('approval:')) record.delete(field);
-    for (const approval of change.approvals) record.set(`approval:${approval.by}`, toApprovalField(approval));
+    for (const field of [...record.keys()]) if (/^(approval|(un)?rejection):/.test(field)) record.delete(field);
+    for (const approval of change.approvals) {
+      const hash = hashApproval(ledger.connection.platformId, approval);
+      record.set(approvalFieldName(approval, hash), toApprovalField(approval));
+    }
   }
   const { state } = change;
   if (state === undefined || state === before) return;

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { isAborted } from '../../base/clock.js';
-import { StoppedError } from '../../base/errors.js';
-import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../control/operator/store-approval.js';
+import { InvalidInputError, StoppedError } from '../../base/errors.js';
+import { parseUploadedApproval, storeApproval } from '../../control/operator/store-approval.js';
 import { openSource, readEachRow } from '../import/open-source.js';
 import { RowMessages } from '../import/progress.js';
 import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import type { ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
 import { type Payout } from '../../ledger/payout.js';
-import { addApprovalOptions, type ApprovalFlags, ApprovalTally, decidePayouts } from './decide-payouts.js';
+import { addDecisionOptions, type ApprovalFlags, ApprovalTally, decidePayouts } from './decide-payouts.js';
 import { describeNeeds, waitedMs } from './describe-approvable.js';
 import { readNamed, readWaiting } from './read-chosen.js';
 import { withAccount } from '../context/account.js';
@@ -78,16 +79,11 @@ function describeMissing(payout: Payout, check: CheckApprovals | undefined): str
   return `${needs === undefined ? '' : describeNeeds(needs)}${said}`;
 }
 
-interface ApproveFlags extends ApprovalFlags {
-  readonly file?: string;
-  readonly yes?: true;
-}
-
 export function defineApproveCommand(command: Command, context: CliContext): void {
-  addApprovalOptions(command.argument('[payoutIds...]', 'the payouts, queued or held'))
+  addDecisionOptions(command)
     .option('--batch <name>', 'those of this batch that wait for approval')
-    .option('--file <file>', 'store approvals that were signed elsewhere, - for stdin')
-    .option('--reason <text>', 'why; kept in the activity, not signed')
+    .option('--reason <text>', 'why; it is signed too')
+    .option('--expires-in <duration>', 'for how long it holds: 90m, 24h (default), at most 7d')
     .option('-y, --yes', 'do not ask; needed where there is no terminal')
     .addHelpText(
       'after',
@@ -103,66 +99,92 @@ the person signed or requested the payout. Of many, all others were approved.`,
         'payouts approve --file signed.jsonl',
       ),
     )
-    .action(async (payoutIds: readonly string[], flags: ApproveFlags) => {
-      const { batch, file, yes = false } = flags;
-      const ways = [payoutIds.length > 0, batch !== undefined, file !== undefined].filter(Boolean);
-      if (ways.length !== 1) command.error('error: give payoutIds, --batch or --file');
-      if (file !== undefined) {
-        refuseOthers(command, flags);
-        await uploadApprovals(context, file);
-        return;
-      }
-      checkBatch(batch);
-      await decidePayouts(context, 'approve', payoutIds, flags, !yes);
-    });
+    .action(decide(command, context, 'approve', false));
 }
 
-/** An approval signed elsewhere already has its key, time and reason. */
-function refuseOthers(command: Command, { key, sshKey, keyName, reason, expiresIn, offline }: ApproveFlags): void {
+export function defineRejectCommand(command: Command, context: CliContext): void {
+  addDecisionOptions(command)
+    .option('--batch <name>', 'those of this batch that are queued or held')
+    .option('--reason <text>', 'why; it is signed too (required)')
+    .option('-y, --yes', 'has no effect, as this command never asks; for scripts that use it like `approve`')
+    .addHelpText(
+      'after',
+      help(
+        `The payout is held at once, whatever is approved or signed later, until you take it back with \`payouts unreject\`. What is never to
+be paid: \`payouts cancel\`. Who signed or requested it may reject it, and it need not be signed. Exit codes as of \`payouts approve\`.`,
+        'payouts reject invoice-78 --key ~/ann.pem --reason "not the address on the invoice"',
+      ),
+    )
+    // A rejection only keeps a payout from being sent.
+    .action(decide(command, context, 'reject', true));
+}
+
+export function defineUnrejectCommand(command: Command, context: CliContext): void {
+  addDecisionOptions(command)
+    .option('--batch <name>', 'those of this batch that a rejection holds')
+    .option('--reason <text>', 'why; it is signed too (required)')
+    .option('-y, --yes', 'do not ask; needed where there is no terminal')
+    .addHelpText(
+      'after',
+      help(
+        `Takes back your own rejections, with any key of yours: nobody else can. The worker then checks the payout again, so it is sent if
+nothing else holds it. Exit codes as of \`payouts approve\`; 4 also if none of your rejections stands.`,
+        'payouts unreject invoice-78 --key ~/ann.pem --reason "the shop confirmed the address"',
+      ),
+    )
+    .action(decide(command, context, 'unreject', true));
+}
+
+interface DecisionFlags extends ApprovalFlags {
+  readonly file?: string;
+  readonly yes?: true;
+}
+
+function decide(command: Command, context: CliContext, decision: ApprovalDecision, needsReason: boolean) {
+  return async (payoutIds: readonly string[], flags: DecisionFlags): Promise<void> => {
+    const { batch, file, reason, yes = false } = flags;
+    const ways = [payoutIds.length > 0, batch !== undefined, file !== undefined].filter(Boolean);
+    if (ways.length !== 1) command.error('error: give payoutIds, --batch or --file');
+    if (file !== undefined) {
+      refuseOthers(command, flags);
+      await uploadDecisions(context, file, decision);
+      return;
+    }
+    if (needsReason && reason === undefined) command.error("error: required option '--reason <text>' not specified");
+    checkBatch(batch);
+    await decidePayouts(context, decision, payoutIds, flags, decision !== 'reject' && !yes);
+  };
+}
+
+/** A decision signed elsewhere already has its key, time and reason. */
+function refuseOthers(command: Command, { key, sshKey, keyName, reason, expiresIn, offline }: DecisionFlags): void {
   if ([key, sshKey, keyName, reason, expiresIn, offline].every((flag) => flag === undefined)) return;
   command.error('error: --file stores what was signed elsewhere: leave the other options out');
 }
 
-export function defineRejectCommand(command: Command, context: CliContext): void {
-  addApprovalOptions(command.argument('<payoutIds...>', 'the payouts, queued or held'))
-    .requiredOption('--reason <text>', 'why; kept in the activity, not signed (required)')
-    .addHelpText(
-      'after',
-      help(
-        `The payout stays held until the rejection expires, also if others approve it. What is never to be paid: \`payouts cancel\`. Who signed
-or requested it may reject it. Exit codes as of \`payouts approve\`.`,
-        'payouts reject invoice-77 --key ~/ann.pem --reason "not the address on the invoice"',
-      ),
-    )
-    .action(async (payoutIds: readonly string[], flags: ApprovalFlags) => {
-      // Does not ask: a rejection only keeps a payout from being sent.
-      await decidePayouts(context, 'reject', payoutIds, flags, false);
-    });
-}
-
 /**
- * Stores approvals signed elsewhere. Each proves itself, so the command does not ask. It skips those that would not
+ * Stores decisions signed elsewhere. Each proves itself, so the command does not ask. It skips those that would not
  * count.
  * @param path - JSON lines, as `--offline` prints them; `-` for stdin
  * @throws InvalidInputError if a line is no signed approval; nothing is stored
  * @throws NotVerifiedError if a signature did not count
  * @throws ConflictError if a payout's state kept an approval back
  */
-async function uploadApprovals(context: CliContext, path: string): Promise<void> {
+async function uploadDecisions(context: CliContext, path: string, decision: ApprovalDecision): Promise<void> {
   const keyring = requireKeyring(context.environment);
   const signal = context.stopSignal();
-  const uploaded = await readApprovals(context, path, signal);
+  const uploaded = await readDecisions(context, path, decision, signal);
   await withAccount(context, async ({ ledger }) => {
     const view = { platformId: ledger.connection.platformId, keyring, now: Date.now() };
-    const payoutIds = uploaded.map(({ approval: { payoutId } }) => payoutId);
+    const payoutIds = uploaded.map(({ payoutId }) => payoutId);
     const { payouts, unreadable } = await readNamed(ledger.connection, payoutIds);
     const tally = new ApprovalTally(uploaded.length, context);
     for (const error of unreadable) tally.refuse(error);
     const found = new Map(payouts.map((payout) => [payout.payoutId, payout]));
     let stored = 0;
     for (const one of uploaded) {
-      if (isAborted(signal)) throw new StoppedError(`Stopped after ${formatCount(stored, 'approval')}`);
-      const payout = found.get(one.approval.payoutId);
+      if (isAborted(signal)) throw new StoppedError(`Stopped after ${formatCount(stored, WORD[decision])}`);
+      const payout = found.get(one.payoutId);
       if (payout === undefined) continue;
       try {
         await storeApproval(ledger, payout, one, view);
@@ -171,20 +193,33 @@ async function uploadApprovals(context: CliContext, path: string): Promise<void>
         tally.refuse(error);
       }
     }
-    context.write(`${formatCount(stored, 'approval')} of ${uploaded.length} stored.\n`);
+    context.write(`${formatCount(stored, WORD[decision])} of ${uploaded.length} stored.\n`);
     tally.end();
   });
 }
 
-async function readApprovals(context: CliContext, path: string, signal: AbortSignal): Promise<UploadedApproval[]> {
+const WORD = { approve: 'approval', reject: 'rejection', unreject: 'unrejection' } as const;
+
+async function readDecisions(
+  context: CliContext,
+  path: string,
+  decision: ApprovalDecision,
+  signal: AbortSignal,
+): Promise<SignedApproval[]> {
   const source = await openSource(path, signal);
   const messages = new RowMessages(context);
-  const uploaded: UploadedApproval[] = [];
+  const uploaded: SignedApproval[] = [];
   const invalid = await readEachRow(source, messages.addProblem, (input) => {
-    uploaded.push(parseUploadedApproval(input));
+    const approval = parseUploadedApproval(input);
+    // The command must do what its name says.
+    if (approval.decision !== decision) {
+      const message = `must be ${decision}: use \`payouts ${approval.decision}\` (got "${approval.decision}")`;
+      throw new InvalidInputError([{ field: 'decision', message }]);
+    }
+    uploaded.push(approval);
   });
   messages.end();
   if (invalid > 0) refuse(source.name, `${invalid} of its lines cannot be used; nothing was changed`);
-  if (uploaded.length === 0) refuse(source.name, 'contains no signed approval');
+  if (uploaded.length === 0) refuse(source.name, 'contains no signed decision');
   return uploaded;
 }

@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from '../../ledger/control-record.js';
+import type { Approval, ApprovalDecision } from '../../ledger/control-record.js';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
@@ -6,6 +6,7 @@ import { type ActSigner, findSigningKey } from '../../control/approvals/act-sign
 import {
   APPROVAL_LIFETIME_MS,
   formatApproval,
+  hashApproval,
   LONGEST_APPROVAL_MS,
   makeApproval,
   signApproval,
@@ -15,15 +16,16 @@ import { durationField } from '../../control/policy/values.js';
 import { ConflictError, NotFoundError, NotVerifiedError, type PayoutError, StoppedError } from '../../base/errors.js';
 import { parseInput } from '../../base/fields.js';
 import { formatCount, formatTimeUtc } from '../../base/format.js';
-import { parseActor } from '../../ledger/payout.js';
+import { parseActor, type Payout } from '../../ledger/payout.js';
 import { addApproval, requireApproval } from '../../control/operator/store-approval.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
+  type ApprovalCheck,
   type ApprovalView,
   checkApprover,
+  requireDecidable,
   verifyApprovals,
-  verifyApprovable,
 } from '../../control/approvals/approvable-payout.js';
 import { toPlainText } from '../../base/plain-text.js';
 import { withAccount } from '../context/account.js';
@@ -33,7 +35,7 @@ import { nameFlags, refuse } from '../context/flags.js';
 import { requireKeyring } from '../context/keys.js';
 import { addSigningOptions, needsApprover, openApprover, type SigningFlags } from '../context/signer.js';
 import { describeApprovable, type ShownPayout } from './describe-approvable.js';
-import { type ChosenPayouts, readNamed, readWaiting } from './read-chosen.js';
+import { type ChosenPayouts, isRejected, mayBeSent, readNamed, readWaiting, waitsForApproval } from './read-chosen.js';
 
 export interface ApprovalFlags extends SigningFlags {
   readonly batch?: string;
@@ -50,7 +52,7 @@ interface Run {
   readonly approver: Approver;
   readonly keyring: BoundKeyring;
   readonly lifetimeMs: number;
-  readonly reason: string | undefined;
+  readonly reason: string;
   readonly signal: AbortSignal;
 }
 
@@ -65,15 +67,19 @@ interface Approver {
 const WORDS = {
   approve: { done: 'approved', asked: 'Approve' },
   reject: { done: 'rejected', asked: 'Reject' },
+  unreject: { done: 'freed from the rejection', asked: 'Take back the rejection of' },
 } as const;
 
+/** Which payouts of a batch a decision is about. */
+const WAITING = { approve: waitsForApproval, reject: mayBeSent, unreject: isRejected } as const;
+
 /**
- * Verifies and shows payouts, asks, and signs the hash of each verified intent. One that cannot be approved does not
- * hold up the others.
+ * Verifies and shows payouts, asks, and signs a decision about each. One that cannot be decided about does not hold up
+ * the others.
  * @param payoutIds - none for those of `--batch`
  * @param asks - only before a key signs
  * @throws NotVerifiedError if the key is not an approver's, or a signature kept payouts back
- * @throws ConflictError if a payout's state, or this key's earlier rejection, kept it back
+ * @throws ConflictError if a payout's state or its rejections kept it back
  */
 export async function decidePayouts(
   context: CliContext,
@@ -92,7 +98,9 @@ export async function decidePayouts(
   await withAccount(context, async ({ ledger }) => {
     const { connection } = ledger;
     const chosen =
-      batch === undefined ? await readNamed(connection, payoutIds) : await readWaiting(connection, { batch });
+      batch === undefined
+        ? await readNamed(connection, payoutIds)
+        : await readWaiting(connection, { batch }, WAITING[decision]);
     const run: Run = { context, ledger, decision, flags, approver, keyring, lifetimeMs, reason, signal };
     const tally = new ApprovalTally(chosen.payouts.length + chosen.unreadable.length, context);
     for (const error of chosen.unreadable) tally.refuse(error);
@@ -103,7 +111,7 @@ export async function decidePayouts(
       if (mustAsk) await confirm(askAbout(run, shown.length), context.terminal, signal);
       await signAll(run, shown, tally);
     } else if (batch !== undefined) {
-      context.writeError(`Nothing to do: no payout of batch ${batch} waits for this approval.\n`);
+      context.writeError(`Nothing to do: no payout of batch ${batch} waits for this decision.\n`);
     }
     tally.end();
   });
@@ -117,13 +125,16 @@ function verifyAll(run: Run, payouts: ChosenPayouts['payouts'], tally: ApprovalT
   let decidedBefore = 0;
   for (const payout of payouts) {
     try {
-      const found = verifyApprovable(payout, view);
+      const found = requireDecidable(payout, decision, view);
       checkApprover(found, approver.person, decision);
       const approvals = verifyApprovals(payout, view);
-      const isDecided = approvals.some(
-        ({ approval, person }) =>
-          person !== undefined && approval.by === approver.name && approval.decision === decision,
-      );
+      if (decision === 'unreject') rejectionsOf(approvals, approver, view.platformId, payout);
+      const isDecided =
+        decision !== 'unreject' &&
+        approvals.some(
+          ({ approval, person }) =>
+            person !== undefined && approval.by === approver.name && approval.decision === decision,
+        );
       if (isDecided && flags.batch !== undefined) decidedBefore += 1;
       else shown.push({ ...found, approvals });
     } catch (error) {
@@ -137,14 +148,27 @@ function verifyAll(run: Run, payouts: ChosenPayouts['payouts'], tally: ApprovalT
   return shown;
 }
 
+/** @throws ConflictError if no rejection by the person stands */
+function rejectionsOf(
+  approvals: readonly ApprovalCheck[],
+  { person: own }: Approver,
+  platformId: number,
+  { payoutId }: Payout,
+): string[] {
+  const rejections = approvals.filter(({ approval, person }) => approval.decision === 'reject' && person === own);
+  if (rejections.length > 0) return rejections.map(({ approval }) => hashApproval(platformId, approval));
+  throw new ConflictError(`Payout ${payoutId} has no rejection by ${own}, who alone takes one back`, ['approvals']);
+}
+
 function viewNow({ ledger, keyring }: Run): ApprovalView {
   return { platformId: ledger.connection.platformId, keyring, now: Date.now() };
 }
 
 function askAbout({ decision, approver, ledger, lifetimeMs }: Run, count: number): string {
-  const until = formatTimeUtc(new Date(Date.now() + lifetimeMs).toISOString());
+  const until =
+    decision === 'approve' ? `, until ${formatTimeUtc(new Date(Date.now() + lifetimeMs).toISOString())}` : '';
   const payouts = `${formatCount(count, 'payout')} of account ${ledger.connection.platformId}`;
-  return `${WORDS[decision].asked} ${payouts} with key ${approver.name} (${approver.person}), until ${until}?`;
+  return `${WORDS[decision].asked} ${payouts} with key ${approver.name} (${approver.person})${until}?`;
 }
 
 /** One by one: a hardware key needs a touch each, and each signature is stored at once. */
@@ -168,40 +192,55 @@ async function signAll(run: Run, shown: readonly ShownPayout[], tally: ApprovalT
 }
 
 async function signOne(run: Run, shown: ShownPayout): Promise<void> {
+  const { ledger, decision, approver } = run;
+  const { platformId } = ledger.connection;
+  if (decision !== 'unreject') {
+    await signText(run, shown, shown.about.intent);
+    return;
+  }
+  for (const hash of rejectionsOf(shown.approvals, approver, platformId, shown.payout))
+    await signText(run, shown, hash);
+}
+
+async function signText(run: Run, shown: ShownPayout, intent: string): Promise<void> {
   const { context, ledger, decision, flags, approver, lifetimeMs, reason } = run;
   const { platformId } = ledger.connection;
-  const { payoutId, intent } = shown.about;
-  const approval = makeApproval({ payoutId, intent, decision }, approver, Date.now(), lifetimeMs);
+  const { payoutId } = shown.about;
+  const approval = makeApproval({ payoutId, intent, decision, reason }, approver, Date.now(), lifetimeMs);
   if (approver.signer === undefined) {
     const text = formatApproval(platformId, approval);
-    context.writeJson({ ...approval, ...describeForOthers(run, shown), text });
+    context.writeJson({ ...approval, ...describeForOthers(shown), text });
     return;
   }
   const signed = await signApproval(approver.signer, platformId, approval);
-  requireApproval(shown, signed, viewNow(run));
+  requireApproval(shown.payout, signed, viewNow(run));
   if (flags.offline === true) {
-    context.writeJson({ ...signed, ...describeForOthers(run, shown) });
+    context.writeJson({ ...signed, ...describeForOthers(shown) });
     return;
   }
-  await addApproval(ledger, signed, reason);
-  const by = `key ${approver.name} (${approver.person}) until ${formatTimeUtc(signed.expiresAt)}`;
-  context.write(`Payout ${payoutId} is ${WORDS[decision].done} by ${by}.\n`);
+  await addApproval(ledger, signed, approver.person);
+  context.write(
+    `Payout ${payoutId} is ${WORDS[decision].done} by key ${approver.name} (${approver.person})${endOf(signed)}.\n`,
+  );
 }
 
-/** For people to read. The approval's signature does not cover it. */
-function describeForOthers({ reason }: Run, { payout, about }: ShownPayout): object {
+function endOf({ decision, payoutId, expiresAt }: Approval): string {
+  if (expiresAt !== undefined) return ` until ${formatTimeUtc(expiresAt)}`;
+  return decision === 'reject' ? `, until this person takes it back: \`payouts unreject ${payoutId}\`` : '';
+}
+
+/** For people to read. The approval's signature covers it by the hash of the intent alone. */
+function describeForOthers({ payout, about }: ShownPayout): object {
   const { paymentId, amount, symbol, addressTo } = payout;
   const { signedBy, requestedBy } = about;
-  return {
-    ...(reason === undefined ? {} : { reason }),
-    payout: { paymentId, amount, symbol, addressTo, signedBy, requestedBy },
-  };
+  return { payout: { paymentId, amount, symbol, addressTo, signedBy, requestedBy } };
 }
 
-export function addApprovalOptions(command: Command): Command {
-  return addSigningOptions(command, 'an approver')
-    .option('--expires-in <duration>', 'for how long it holds: 90m, 24h (default), at most 7d')
-    .option('--offline', 'write nothing to Redis: print what is signed as JSON lines');
+/** A script may use the commands alike. */
+export function addDecisionOptions(command: Command): Command {
+  return addSigningOptions(command.argument('[payoutIds...]', 'the payouts, queued or held'), 'an approver')
+    .option('--offline', 'write nothing to Redis: print what is signed as JSON lines')
+    .option('--file <file>', 'store decisions that were signed elsewhere, - for stdin');
 }
 
 function parseLifetime(given: string | undefined): number {
@@ -211,8 +250,8 @@ function parseLifetime(given: string | undefined): number {
   refuse('--expires-in', `must be at most 7d (got "${given}")`);
 }
 
-async function parseReason(reason: string | undefined): Promise<string | undefined> {
-  if (reason === undefined) return undefined;
+async function parseReason(reason: string | undefined): Promise<string> {
+  if (reason === undefined) return '';
   return (await nameFlags(() => parseActor({ by: 'approver', reason }))).reason;
 }
 

@@ -2,12 +2,12 @@ import type { SignedApproval } from '../../ledger/control-record.js';
 import { formatAmount, formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
-import type { ApprovablePayout, ApprovalCheck } from '../../control/approvals/approvable-payout.js';
+import type { ApprovalCheck, DecidablePayout } from '../../control/approvals/approvable-payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CurrencyTotals, formatTotals } from '../import/currency-totals.js';
 import { type Fact, formatFacts, formatTable } from '../output/format-table.js';
 
-export interface ShownPayout extends ApprovablePayout {
+export interface ShownPayout extends DecidablePayout {
   readonly approvals: readonly ApprovalCheck[];
 }
 
@@ -21,7 +21,8 @@ export function describeNeeds({ by, persons }: MissingApprovals): string {
 export function describeApproval({ approval, person, message }: ApprovalCheck): string {
   const said = describeDecision(approval);
   if (message !== undefined) return `${said}: does not count, ${message}`;
-  return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}`;
+  const why = approval.reason === '' ? '' : `: ${approval.reason}`;
+  return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}${why}`;
 }
 
 export function describeUnverified(approval: SignedApproval): string {
@@ -29,8 +30,10 @@ export function describeUnverified(approval: SignedApproval): string {
 }
 
 function describeDecision({ decision, by }: SignedApproval): string {
-  return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${by}`;
+  return `${SAID[decision]} by key ${by}`;
 }
+
+const SAID = { approve: 'approved', reject: 'rejected', unreject: 'rejection taken back' } as const;
 
 export function waitedMs({ updatedAt }: Payout, now: number): number {
   return Math.max(0, now - Date.parse(updatedAt));
@@ -44,7 +47,7 @@ function describeCurrency(paymentId: number, currencies: readonly Currency[]): s
 
 /** All signed fields in full, then what Redis says of the payout. */
 function describeOne(
-  { payout, signer, about, approvals }: ShownPayout,
+  { payout, signer, fault, about, approvals }: ShownPayout,
   currencies: readonly Currency[],
   colours: Colours,
   now: number,
@@ -59,7 +62,12 @@ function describeOne(
     ['metadata', signed?.metadata],
     ['not before', payout.notBefore],
     ['requested by', about.requestedBy],
-    ['signed by', `key ${signer.name} (${signer.person}), until ${formatTimeUtc(signed?.expiresAt ?? '')}`],
+    [
+      'signed by',
+      signer === undefined
+        ? `NOT VERIFIED: ${fault ?? ''}`
+        : `key ${signer.name} (${signer.person}), until ${formatTimeUtc(signed?.expiresAt ?? '')}`,
+    ],
     ['intent', about.intent],
     [`${payout.state} for`, formatDuration(waitedMs(payout, now))],
     ['why, says Redis', held && `${held.rule ?? held.kind}: ${held.message}`],
@@ -72,17 +80,17 @@ function describeOne(
 function describeMany(shown: readonly ShownPayout[], currencies: readonly Currency[]): string {
   const head = ['PAYOUT', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'SIGNED BY', 'REQUESTED BY', 'WHY, SAYS REDIS'];
   const totals = new CurrencyTotals();
-  const rows = shown.map(({ payout, about: { signedBy, requestedBy = '' } }) => {
+  const rows = shown.map(({ payout, signer, about: { requestedBy = '' } }) => {
     totals.add(payout);
     const why = payout.held === undefined ? payout.state : `${payout.held.rule ?? ''} ${payout.held.message}`.trim();
     const { payoutId, amount, paymentId, symbol, addressTo } = payout;
     const currency = symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
-    return [payoutId, formatAmount(amount), currency, addressTo, signedBy, requestedBy, why];
+    return [payoutId, formatAmount(amount), currency, addressTo, signer?.person ?? 'NOT VERIFIED', requestedBy, why];
   });
   const names = currencies.length === 0 ? '' : 'The names of currencies are not signed: the payment id is.\n';
   return [
     formatTable([head, ...rows], [1, 2], [0, 1, 2, 3]),
-    `\n${formatCount(shown.length, 'payout')}, verified with the keyring\n`,
+    `\n${formatCount(shown.length, 'payout')}${shown.every(({ signer }) => signer) ? ', verified with the keyring' : ''}\n`,
     `${formatTotals(totals.list(), currencies)}${names}`,
   ].join('');
 }

@@ -12,8 +12,16 @@ export interface ChosenPayouts {
 const PAGE_SIZE = 500;
 
 /** Trusts Redis: nothing is verified here. */
-function waitsForApproval({ held }: Payout): boolean {
+export function waitsForApproval({ held }: Payout): boolean {
   return held?.needs !== undefined;
+}
+
+export function mayBeSent({ state }: Payout): boolean {
+  return state === 'queued' || state === 'held';
+}
+
+export function isRejected({ held }: Payout): boolean {
+  return held?.kind === 'rejection';
 }
 
 export async function readNamed(connection: LedgerConnection, payoutIds: readonly string[]): Promise<ChosenPayouts> {
@@ -32,6 +40,7 @@ export async function readNamed(connection: LedgerConnection, payoutIds: readonl
 export async function readWaiting(
   connection: LedgerConnection,
   index: { readonly state: 'held' } | { readonly batch: string },
+  isWanted: (payout: Payout) => boolean = waitsForApproval,
 ): Promise<ChosenPayouts> {
   const [payouts, unreadable] = [new Map<string, Payout>(), new Map<string, NotVerifiedError>()];
   let [count, cursor]: [number, string | undefined] = [0, undefined];
@@ -39,7 +48,7 @@ export async function readWaiting(
     const page = await listPayoutIds(connection, { ...index, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) });
     count += page.payoutIds.length;
     for (const payout of await readPage(connection, page.payoutIds, unreadable)) {
-      if (waitsForApproval(payout)) payouts.set(payout.payoutId, payout);
+      if (isWanted(payout)) payouts.set(payout.payoutId, payout);
     }
     cursor = page.next;
   } while (cursor !== undefined);

@@ -10,7 +10,7 @@ import { readSpends } from '../../ledger/reads/read-spends.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { compareAccepted, compareSend, type SendComparison, toUnreadable } from './compare-send.js';
 import { type AuditContext, type Finding, findingOf, identifyFinding } from './finding.js';
-import { keysOfThen, verifyApprovals, verifySend } from './verify-send.js';
+import { findRejection, keysOfThen, verifyApprovals, verifySend } from './verify-send.js';
 
 export interface LedgerAudit {
   readonly compared: number;
@@ -120,7 +120,8 @@ class Pass {
     // Only the record has the approvals.
     const isWhole = payout !== undefined && !verification.isSignedAgain;
     const approvals = isWhole ? verifyApprovals(send, payout, this.#context) : [];
-    const findings = [...(comparison?.findings ?? []), ...verification.findings, ...approvals];
+    const rejections = payout === undefined ? [] : findRejection(send, payout, this.#context);
+    const findings = [...(comparison?.findings ?? []), ...verification.findings, ...approvals, ...rejections];
     this.#note(...findings);
     if (send.signed === undefined || findings.length > 0) return;
     const isVerified = verification.isVerified && (isWhole || (send.judged?.approvals ?? []).length === 0);

@@ -44,6 +44,8 @@ export type FindingKind =
   | 'key'
   | 'signature'
   | 'approval'
+  /** It was sent although a person had rejected it. */
+  | 'rejected'
   | 'receipt'
   /** The stream of spends contradicts the journal. */
   | 'spend'

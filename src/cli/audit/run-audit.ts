@@ -7,7 +7,8 @@ import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readHeads, type HeadEvent } from '../../control/audit/read-heads.js';
 import { noJournal } from '../context/account.js';
 import { type AuditedJournal, auditLedger, coveredFrom, type LedgerAudit } from './audit-ledger.js';
-import { type AuditContext, type Finding, findingOf } from './finding.js';
+import { type AuditContext, type Finding, findingOf, identifyFinding } from './finding.js';
+import { toRejectedFinding } from './verify-send.js';
 
 export interface AuditResult {
   readonly reports: readonly JournalReport[];
@@ -33,13 +34,16 @@ export async function runAudit(
   const heads = seen.reply?.heads ?? new Map<string, HeadEvent>();
   const journals = await openJournals(dirs, context.platformId, head, heads);
   const reports = journals.map(({ report }) => report);
-  const lostHeads = journals.flatMap((journal) => findLostHead(journal, heads) ?? []);
+  const ofJournals = [
+    ...journals.flatMap((journal) => findLostHead(journal, heads) ?? []),
+    ...reports.flatMap(({ rejectedSends }) => rejectedSends.map(toRejectedFinding)),
+  ];
   const otherJournals = (seen.reply?.journalIds ?? []).filter(
     (id) => !reports.some(({ journalId }) => journalId === id),
   );
   const read = { reports, otherJournals };
   if (reports.some(({ isReadable }) => !isReadable)) {
-    return { ...read, audit: undefined, notCompared: 'a line of the journal makes no sense', findings: lostHeads };
+    return { ...read, audit: undefined, notCompared: 'a line of the journal makes no sense', findings: ofJournals };
   }
   const connection = seen.trouble === undefined ? context.connection : undefined;
   const audited = await whileAvailable(connection, async (known) =>
@@ -47,7 +51,12 @@ export async function runAudit(
   );
   const audit = audited.reply ?? (await auditLedger(journals, { ...context, connection: undefined }));
   const notCompared = context.connection === undefined ? 'left out (--offline)' : (seen.trouble ?? audited.trouble);
-  return { ...read, audit, notCompared, findings: [...lostHeads, ...audit.findings] };
+  return {
+    ...read,
+    audit,
+    notCompared,
+    findings: [...new Map([...ofJournals, ...audit.findings].map((each) => [identifyFinding(each), each])).values()],
+  };
 }
 
 /** Read before the journals, so that intact journals have all of it. */

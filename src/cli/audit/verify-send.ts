@@ -6,6 +6,9 @@ import { hashIntent, type Intent, intentOf, intentOfProof } from '../../control/
 import type { BoundKeyring, KeyFinder } from '../../control/keys/keyring.js';
 import { StatementError } from '../../control/intents/statement.js';
 import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/intents/verify-intent.js';
+import { countRejections } from '../../control/approvals/rejection.js';
+import type { RejectedSend } from '../../control/audit/verify-journal.js';
+import type { PayoutState } from '../../ledger/states.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import { type AuditContext, type Finding, findingOf } from './finding.js';
@@ -162,6 +165,34 @@ export function verifyApprovals(
   ];
 }
 
+const SENT_REJECTED =
+  'A worker that knew the rejection does not send it. Ask the gateway what was paid, and look for a worker with another keyring, or without one.';
+
+export function toRejectedFinding(rejected: Pick<RejectedSend, 'payoutId' | 'attempt' | 'by' | 'person'>): Finding {
+  const { by, person } = rejected;
+  const message = `it was sent although ${person === by ? by : `${person} (key ${by})`} had rejected it`;
+  return findingOf(rejected, 'rejected', message, SENT_REJECTED);
+}
+
+/**
+ * The ledger takes a rejection only before a send, so one that stands came before the last attempt, whatever the clocks
+ * say, unless the payout waits again.
+ */
+export function findRejection(
+  { payoutId, attempt }: JournalEntry,
+  payout: Payout,
+  { platformId, keyring }: Pick<AuditContext, 'platformId' | 'keyring'>,
+): Finding[] {
+  const { approvals = [], state } = payout;
+  if (keyring === undefined || attempt !== payout.attempt || MAY_COME_AFTER.includes(state)) return [];
+  const { standing } = countRejections({ platformId, payoutId, approvals }, keysOfThen(keyring));
+  const [first] = standing;
+  if (first === undefined) return [];
+  return [toRejectedFinding({ payoutId, attempt, by: first.by, person: first.person ?? first.by })];
+}
+
+const MAY_COME_AFTER: readonly PayoutState[] = ['queued', 'held', 'cancelled'];
+
 function describeMissing(hash: string): string {
   return `an approval that counted (${hash}) is not in its record`;
 }
@@ -194,7 +225,7 @@ function findMissingQuorum(
   const { paymentId, addressTo, symbol } = request;
   const amount = symbol === undefined ? request.amount : (judged.coins ?? NOT_NOTED);
   const world: PolicyWorld = {
-    ...{ now: at, wallNow: at, isListed, approvedBy, rejectedBy: undefined, stranger: undefined, addressSeenAt: 0 },
+    ...{ now: at, wallNow: at, isListed, approvedBy, stranger: undefined, addressSeenAt: 0 },
     worth: judged.usd === undefined ? NOT_NOTED : { kind: 'known', micros: BigInt(judged.usd) },
     window: () => ({ sum: () => 0n, freeAt: () => undefined, ahead: 0n }),
   };

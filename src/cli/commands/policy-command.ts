@@ -149,7 +149,7 @@ function formatExplanation(
   colours: CliContext['colours'],
 ): string {
   const { payoutId, state, held } = payout;
-  const { decision, unverified, unknown, approvals } = explanation;
+  const { decision, unverified, unknown, approvals, rejectedBy } = explanation;
   const rows = listRuleVerdicts(policy, decision).map(({ rule, text }) => ['', rule, text]);
   const notes = [
     ...(unverified === undefined
@@ -167,6 +167,7 @@ function formatExplanation(
       : `The policy does not decide about it any more. With what this host knows, one like it ${describeVerdict(decision.verdict)}\n`,
     formatTable(rows),
     describeApprovals(approvals),
+    rejectedBy.length === 0 ? '' : `\nRejected by ${rejectedBy.join(', ')}, which counts before every rule\n`,
     notes.length === 0 ? '' : `\n${notes.join('\n')}\n`,
   ].join('');
 }
@@ -180,10 +181,9 @@ function describeHold({ kind, reason, message, rule, until, needs }: HeldFor): s
   return parts.filter(Boolean).join('; ');
 }
 
-function describeApprovals({ approvedBy, rejectedBy, refused }: Explanation['approvals']): string {
+function describeApprovals({ approvedBy, refused }: Explanation['approvals']): string {
   const lines = [
     approvedBy.size === 0 ? '' : `\nApproved by ${[...approvedBy].join(', ')}\n`,
-    rejectedBy === undefined ? '' : `\nRejected by ${rejectedBy}\n`,
     ...refused.map(({ by, message }) => `\nAn approval does not count, by key "${by}": ${message}\n`),
   ];
   return lines.join('');
@@ -192,14 +192,14 @@ function describeApprovals({ approvedBy, rejectedBy, refused }: Explanation['app
 function toExplanationJson(
   { payoutId, state, held }: Payout,
   { policy, hash }: LoadedPolicy,
-  { decision, approvals, unverified, unknown }: Explanation,
+  { decision, approvals, rejectedBy, unverified, unknown }: Explanation,
 ): object {
   return {
     ...{ payoutId, state, held, policyHash: hash, decision: toVerdictJson(decision.verdict) },
     rules: listRuleVerdicts(policy, decision).map(({ rule, verdict }) =>
       verdict === undefined ? { rule, kind: 'not_about_it' } : toVerdictJson(verdict),
     ),
-    approvals: { approvedBy: [...approvals.approvedBy], rejectedBy: approvals.rejectedBy, refused: approvals.refused },
+    approvals: { approvedBy: [...approvals.approvedBy], rejectedBy, refused: approvals.refused },
     unverified,
     unknown,
   };

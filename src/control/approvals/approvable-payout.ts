@@ -5,11 +5,18 @@ import { intentOf } from '../intents/intent.js';
 import { verifyIntent } from '../intents/verify-intent.js';
 import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
 import { type ApprovedPayout, countApprovals, hasAsked, LONGEST_APPROVAL_MS } from './approval.js';
+import { countRejections, type Rejection } from './rejection.js';
 
-export interface ApprovablePayout {
+export interface DecidablePayout {
   readonly payout: Payout;
-  readonly signer: KeyringKey;
   readonly about: ApprovedPayout;
+  /** Undefined if the payout is not verified: `fault` then says why. */
+  readonly signer?: KeyringKey | undefined;
+  readonly fault?: string | undefined;
+}
+
+export interface ApprovablePayout extends DecidablePayout {
+  readonly signer: KeyringKey;
 }
 
 export interface ApprovalView {
@@ -18,7 +25,7 @@ export interface ApprovalView {
   readonly now: number;
 }
 
-/** A stored approval, with `person` if it counts, or `message` if it does not. */
+/** A stored decision, with `person` if it counts, or `message` if it does not. */
 export interface ApprovalCheck {
   readonly approval: SignedApproval;
   readonly person: string | undefined;
@@ -26,19 +33,22 @@ export interface ApprovalCheck {
 }
 
 /**
- * Verifies that a producer of the keyring signed exactly the payout's recorded fields.
+ * Verifies, for an approval, that a producer of the keyring signed exactly the payout's recorded fields. A rejection is of
+ * the payoutId, so it needs no valid intent.
  * @throws ConflictError if it is neither queued nor held
  * @throws NotVerifiedError if the signature is missing or does not count
  */
-export function verifyApprovable(payout: Payout, view: ApprovalView): ApprovablePayout {
-  const { payoutId, state } = payout;
+export function requireDecidable(payout: Payout, decision: ApprovalDecision, view: ApprovalView): DecidablePayout {
+  const { payoutId, state, requestedBy } = payout;
   if (state !== 'queued' && state !== 'held') {
     const rule = 'only a payout that is queued or held is approved or rejected';
     throw new ConflictError(`Payout ${payoutId} is ${state}: ${rule}`, ['state']);
   }
   const verdict = identify(payout, view);
-  if (typeof verdict === 'string') throw new NotVerifiedError(`Payout ${payoutId} is not verified. ${verdict}`);
-  return verdict;
+  if (typeof verdict !== 'string') return verdict;
+  if (decision === 'approve') throw new NotVerifiedError(`Payout ${payoutId} is not verified. ${verdict}`);
+  const about = { platformId: view.platformId, payoutId, intent: '', signedBy: '', requestedBy };
+  return { payout, about, fault: verdict };
 }
 
 /** @returns why it is not verified, otherwise what approvals of it must be about */
@@ -55,8 +65,8 @@ export function identify(payout: Payout, { platformId, keyring, now }: ApprovalV
 const UNSIGNED = { issuedAt: '', expiresAt: '' };
 
 /** @throws NotVerifiedError if the person signed or requested the payout and approves it */
-export function checkApprover({ about }: ApprovablePayout, person: string, decision: ApprovalDecision): void {
-  if (decision === 'reject' || !hasAsked(person, about)) return;
+export function checkApprover({ about }: DecidablePayout, person: string, decision: ApprovalDecision): void {
+  if (decision !== 'approve' || !hasAsked(person, about)) return;
   const { payoutId, signedBy } = about;
   const part = person === signedBy ? 'signed' : 'requested';
   throw new NotVerifiedError(
@@ -65,26 +75,41 @@ export function checkApprover({ about }: ApprovablePayout, person: string, decis
 }
 
 /**
- * Whether one approval counts, as a worker with this keyring finds. The worker's policy limits its lifetime; here the
- * limit is the longest that is ever signed.
+ * Whether each stored decision counts, as a worker with this keyring finds. The worker's policy limits the lifetime of
+ * approvals; here the limit is the longest that is ever signed. Without a verified payout no approval counts, but every
+ * rejection.
  */
-export function verifyApproval(
-  { about }: ApprovablePayout,
+export function verifyApprovals(payout: Payout, view: ApprovalView): readonly ApprovalCheck[] {
+  const { payoutId, approvals = [] } = payout;
+  if (approvals.length === 0) return [];
+  const { platformId, keyring } = view;
+  const found = identify(payout, view);
+  const rejections = countRejections({ platformId, payoutId, approvals }, keyring);
+  return approvals.map((approval): ApprovalCheck => {
+    if (approval.decision === 'approve') return checkApproval(found, approval, view);
+    const { signature, decision } = approval;
+    const message = rejections.refused.get(signature);
+    if (message !== undefined) return { approval, person: undefined, message };
+    if (decision === 'unreject') return { approval, person: rejections.takers.get(signature), message: undefined };
+    const isSame = (each: Rejection): boolean => each.approval?.signature === signature;
+    const rejection = rejections.standing.find(isSame);
+    if (rejection === undefined) return { approval, person: undefined, message: 'the person took it back' };
+    const { person } = rejection;
+    return { approval, person, message: person === undefined ? UNKNOWN_KEY : undefined };
+  });
+}
+
+const UNKNOWN_KEY = 'its key is not in the keyring; a worker holds the payout until it can tell';
+
+function checkApproval(
+  found: ApprovablePayout | string,
   approval: SignedApproval,
   { keyring, now }: ApprovalView,
 ): ApprovalCheck {
-  const { approvedBy, rejectedBy, refused } = countApprovals(about, [approval], {
-    ...{ keyring, lifetimeMs: LONGEST_APPROVAL_MS, now },
-  });
-  return { approval, person: rejectedBy ?? [...approvedBy][0], message: refused[0]?.message };
-}
-
-/** As {@link verifyApproval}, for all approvals of a payout. Without a verified payout, none counts. */
-export function verifyApprovals(payout: Payout, view: ApprovalView): readonly ApprovalCheck[] {
-  const { approvals = [] } = payout;
-  if (approvals.length === 0) return [];
-  const found = identify(payout, view);
-  if (typeof found !== 'string') return approvals.map((approval) => verifyApproval(found, approval, view));
-  const message = `the payout itself is not verified: ${found}`;
-  return approvals.map((approval) => ({ approval, person: undefined, message }));
+  if (typeof found === 'string') {
+    return { approval, person: undefined, message: `the payout itself is not verified: ${found}` };
+  }
+  const rule = { keyring, lifetimeMs: LONGEST_APPROVAL_MS, now };
+  const { approvedBy, refused } = countApprovals(found.about, [approval], rule);
+  return { approval, person: [...approvedBy][0], message: refused[0]?.message };
 }

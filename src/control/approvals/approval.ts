@@ -6,7 +6,7 @@ import { namesPerson } from '../keys/person.js';
 import type { ActSigner } from './act-signer.js';
 
 /**
- * The nine lines that are signed.
+ * The ten lines that are signed.
  * @throws StatementError when a value cannot stand on one line
  */
 export function formatApproval(platformId: number, approval: Approval): string {
@@ -15,9 +15,10 @@ export function formatApproval(platformId: number, approval: Approval): string {
     ['payoutId', approval.payoutId],
     ['intent', approval.intent],
     ['decision', approval.decision],
+    ['reason', approval.reason],
     ['by', approval.by],
     ['at', approval.at],
-    ['expiresAt', approval.expiresAt],
+    ['expiresAt', approval.expiresAt ?? ''],
   ]);
 }
 
@@ -35,15 +36,17 @@ export const LONGEST_APPROVAL_MS = 7 * APPROVAL_LIFETIME_MS;
  * The text that {@link signApproval} or another program signs.
  * @param by - the key's name and the environment
  * @param now - wall clock, ms
+ * @param lifetimeMs - of an approval: nothing else expires
  */
 export function makeApproval(
-  { payoutId, intent, decision }: Pick<Approval, 'payoutId' | 'intent' | 'decision'>,
+  { payoutId, intent, decision, reason }: Pick<Approval, 'payoutId' | 'intent' | 'decision' | 'reason'>,
   { name: by, audience }: Pick<ActSigner, 'name' | 'audience'>,
   now: number,
   lifetimeMs: number,
 ): Approval {
-  const times = { at: new Date(now).toISOString(), expiresAt: new Date(now + lifetimeMs).toISOString() };
-  return { audience, payoutId, intent, decision, by, ...times };
+  const at = new Date(now).toISOString();
+  const expiry = decision === 'approve' ? { expiresAt: new Date(now + lifetimeMs).toISOString() } : {};
+  return { audience, payoutId, intent, decision, reason, by, at, ...expiry };
 }
 
 export async function signApproval(signer: ActSigner, platformId: number, approval: Approval): Promise<SignedApproval> {
@@ -60,14 +63,12 @@ export interface ApprovedPayout {
 
 export interface ApprovalCount {
   readonly approvedBy: ReadonlySet<string>;
-  readonly rejectedBy: string | undefined;
-  readonly rejection?: SignedApproval;
   readonly counted: readonly string[];
   readonly refused: readonly { readonly by: string; readonly message: string }[];
 }
 
 /** Without a keyring, or for a payout that is not verified, none counts. */
-export const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+export const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), counted: [], refused: [] };
 
 /** `lifetimeMs` is the policy's limit of an approval's lifetime; `now` is wall clock, ms. */
 interface CountRule {
@@ -76,7 +77,7 @@ interface CountRule {
   readonly now: number;
 }
 
-/** Counts approvals from Redis. They are untrusted: each signature is verified. */
+/** Counts approvals from Redis. They are untrusted: each signature is verified. Rejections: `countRejections`. */
 export function countApprovals(
   payout: ApprovedPayout,
   approvals: readonly SignedApproval[],
@@ -85,24 +86,16 @@ export function countApprovals(
   const approvedBy = new Set<string>();
   const counted: string[] = [];
   const refused: { by: string; message: string }[] = [];
-  let rejectedBy: string | undefined;
-  let rejection: SignedApproval | undefined;
   for (const approval of approvals) {
+    if (approval.decision !== 'approve') continue;
     const verdict = verify(payout, approval, rule);
     if ('message' in verdict) refused.push({ by: approval.by, message: verdict.message });
-    else if (approval.decision === 'reject') {
-      rejectedBy ??= verdict.person;
-      if (expiryOf(approval) > expiryOf(rejection)) rejection = approval;
-    } else {
+    else {
       approvedBy.add(verdict.person);
       counted.push(hashApproval(payout.platformId, approval));
     }
   }
-  return { approvedBy, rejectedBy, counted, refused, ...(rejection && { rejection }) };
-}
-
-function expiryOf(approval: SignedApproval | undefined): number {
-  return approval === undefined ? 0 : Date.parse(approval.expiresAt);
+  return { approvedBy, counted, refused };
 }
 
 function verify(
@@ -115,11 +108,12 @@ function verify(
   if (approval.payoutId !== payout.payoutId || approval.intent !== payout.intent) {
     return { message: 'it is about another payout, or the payout was signed again since' };
   }
-  const signer = verifySigner(text, approval, { role: 'approver', lifetimeMs }, keyring, now);
+  const { expiresAt = '' } = approval;
+  const signer = verifySigner(text, { ...approval, expiresAt }, { role: 'approver', lifetimeMs }, keyring, now);
   if (signer.kind === 'refused') return signer;
   const { person } = signer.key;
   // Everyone may reject. No one approves their own payout.
-  if (approval.decision === 'approve' && hasAsked(person, payout)) {
+  if (hasAsked(person, payout)) {
     return { message: `${person} asked for the payout, and cannot approve it` };
   }
   return { person };

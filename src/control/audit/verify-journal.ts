@@ -1,6 +1,7 @@
 import { UnsupportedFormatError } from '../../base/errors.js';
 import { ControlView } from '../../journal/control-view.js';
 import { formerId, type JournalFile, journalPath, listFiles, readLines } from '../../journal/journal-files.js';
+import type { RejectionNote } from '../../journal/journal-line.js';
 import { hashLine, LineChain } from '../../journal/line-chain.js';
 import { isTorn, parseLine, type StoredLine } from '../../journal/parse-line.js';
 
@@ -23,7 +24,13 @@ export interface JournalReport {
   readonly found: Pick<JournalFault, 'file' | 'line'> | undefined;
   readonly foundHeads: readonly string[];
   readonly isReadable: boolean;
+  /** Sends that follow a rejection which nobody had taken back. */
+  readonly rejectedSends: readonly RejectedSend[];
   readonly faults: readonly JournalFault[];
+}
+
+export interface RejectedSend extends RejectionNote {
+  readonly attempt: number;
 }
 
 /**
@@ -69,6 +76,7 @@ class JournalCheck {
   #firstSendAt: number | undefined;
   #head: string | undefined;
   #isChained = false;
+  readonly #rejectedSends: RejectedSend[] = [];
   #counts = { lines: 0, unchained: 0, sends: 0 };
 
   constructor(wanted: string | undefined, published: readonly string[]) {
@@ -87,6 +95,7 @@ class JournalCheck {
       found: this.#found,
       foundHeads: this.#foundHeads,
       isReadable: this.#isReadable,
+      rejectedSends: this.#rejectedSends,
       faults: this.#faults,
     };
   }
@@ -148,6 +157,8 @@ class JournalCheck {
     if ('payoutId' in line && 'request' in line) {
       this.#counts.sends += 1;
       this.#firstSendAt ??= line.at;
+      const [rejection] = this.#control.rejectionsOf(line.payoutId);
+      if (rejection !== undefined) this.#rejectedSends.push({ ...rejection, attempt: line.attempt });
     }
     this.#control.note(line);
   }

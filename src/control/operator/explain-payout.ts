@@ -5,6 +5,7 @@ import type { Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import { identify } from '../approvals/approvable-payout.js';
 import { type ApprovalCount, countApprovals, NO_APPROVALS } from '../approvals/approval.js';
+import { countRejections } from '../approvals/rejection.js';
 import type { BoundKeyring } from '../keys/keyring.js';
 import { findStranger } from '../keys/person.js';
 import { decide, type Decision } from '../policy/decide.js';
@@ -18,6 +19,8 @@ import { worthInMicros } from '../policy/values.js';
 export interface Explanation {
   readonly decision: Decision;
   readonly approvals: ApprovalCount;
+  /** Whose rejection holds it, before every rule. */
+  readonly rejectedBy: readonly string[];
   readonly unverified: string | undefined;
   /** What only the worker knows, and how it counted here: sentences. */
   readonly unknown: readonly string[];
@@ -71,7 +74,7 @@ export function explainPayout(
     { paymentId, amount: value.coins, addressTo, signer: signed?.key },
     {
       ...{ now, wallNow: now, worth, isListed, window: toWindows(report), addressSeenAt: undefined },
-      ...{ approvedBy: approvals.approvedBy, rejectedBy: approvals.rejectedBy },
+      approvedBy: approvals.approvedBy,
       stranger: keyring && findStranger(signed?.requestedBy, keyring.keys),
     },
   );
@@ -79,9 +82,20 @@ export function explainPayout(
   return {
     decision,
     approvals,
+    rejectedBy: findRejecters(payout, policy, keyring),
     unverified,
     unknown: [...findUnknown(policy, decision, worth.kind === 'known', report)],
   };
+}
+
+function findRejecters(
+  { payoutId, approvals = [] }: Payout,
+  { platformId }: Policy,
+  keyring: BoundKeyring | undefined,
+): readonly string[] {
+  if (keyring === undefined) return [];
+  const { standing } = countRejections({ platformId, payoutId, approvals }, keyring);
+  return [...new Set(standing.map(({ person, by }) => person ?? by))];
 }
 
 function toWindows(report: WorkerReport | undefined): (rule: string, bucket: string) => WindowView {

@@ -1,47 +1,50 @@
 import { z } from 'zod';
 import { ConflictError, InvalidInputError, NotFoundError, NotVerifiedError } from '../../base/errors.js';
 import { keyNameField, parseInput, payoutIdField } from '../../base/fields.js';
-import { type SignedApproval, signedApprovalSchema, toApprovalField } from '../../ledger/control-record.js';
-import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { pairsToRecord } from '../../ledger/payout-record.js';
-import { parseActor, type Payout, toLine } from '../../ledger/payout.js';
-import { parseRejection, type ScriptRejection } from '../../ledger/sender-ledger.js';
 import {
-  type ApprovablePayout,
-  type ApprovalView,
-  verifyApproval,
-  verifyApprovable,
-} from '../approvals/approvable-payout.js';
+  approvalFieldName,
+  type SignedApproval,
+  signedApprovalSchema,
+  toApprovalField,
+} from '../../ledger/control-record.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import { lineField, type Payout, toHeldField } from '../../ledger/payout.js';
+import { parseRejection, type ScriptRejection } from '../../ledger/sender-ledger.js';
+import { hashApproval } from '../approvals/approval.js';
+import { type ApprovalView, requireDecidable, verifyApprovals } from '../approvals/approvable-payout.js';
+import { holdRejected } from '../approvals/rejection.js';
 
-export interface UploadedApproval {
-  readonly approval: SignedApproval;
-  readonly reason: string | undefined;
-}
-
-const BESIDE_IT = ['payout', 'text', 'reason'];
+const BESIDE_IT = ['payout', 'text'];
 
 /**
  * Parses the output of `payouts approve --offline` without verifying it.
  * @throws InvalidInputError naming every field that breaks a rule
  */
-export function parseUploadedApproval(input: unknown): UploadedApproval {
+export function parseUploadedApproval(input: unknown): SignedApproval {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     throw new InvalidInputError([{ field: 'approval', message: 'must be one signed approval, a JSON object' }]);
   }
-  const approval = Object.fromEntries(Object.entries(input).filter(([name]) => !BESIDE_IT.includes(name)));
-  const { reason } = parseInput(z.object({ reason: z.string('must be a string').optional() }), input);
-  return {
-    approval: parseApproval(approval),
-    reason: reason === undefined ? undefined : parseActor({ by: 'approver', reason }).reason,
-  };
+  return parseApproval(Object.fromEntries(Object.entries(input).filter(([name]) => !BESIDE_IT.includes(name))));
 }
 
-export function requireApproval(payout: ApprovablePayout, approval: SignedApproval, view: ApprovalView): string {
-  const { person, message } = verifyApproval(payout, approval, view);
-  if (person !== undefined) return person;
-  const { payoutId, by } = approval;
-  throw new NotVerifiedError(`The approval of payout ${payoutId} by key ${by} does not count: ${message ?? ''}`);
+/**
+ * @returns the approver
+ * @throws NotVerifiedError if a worker with this keyring would not count the decision
+ */
+export function requireApproval(payout: Payout, approval: SignedApproval, view: ApprovalView): string {
+  const { payoutId, decision, intent, by } = approval;
+  const approvals = [...(payout.approvals ?? []), approval];
+  const check = verifyApprovals({ ...payout, approvals }, view).at(-1);
+  const isOfNone = decision === 'unreject' && !hasRejection(payout, intent, view.platformId);
+  const fault = isOfNone ? 'it takes back a rejection that the payout does not have' : check?.message;
+  if (fault === undefined && check?.person !== undefined) return check.person;
+  throw new NotVerifiedError(`${NAMES[decision]} of payout ${payoutId} by key ${by} does not count: ${fault ?? ''}`);
+}
+
+const NAMES = { approve: 'The approval', reject: 'The rejection', unreject: 'Taking back the rejection' } as const;
+
+function hasRejection({ approvals = [] }: Payout, hash: string, platformId: number): boolean {
+  return approvals.some((each) => each.decision === 'reject' && hashApproval(platformId, each) === hash);
 }
 
 /**
@@ -52,26 +55,38 @@ export function requireApproval(payout: ApprovablePayout, approval: SignedApprov
 export async function storeApproval(
   ledger: PayoutLedger,
   payout: Payout,
-  { approval, reason }: UploadedApproval,
+  approval: SignedApproval,
   view: ApprovalView,
 ): Promise<string> {
-  const person = requireApproval(verifyApprovable(payout, view), approval, view);
-  await addApproval(ledger, approval, reason);
+  requireDecidable(payout, approval.decision, view);
+  const person = requireApproval(payout, approval, view);
+  await addApproval(ledger, approval, person);
   return person;
 }
 
-/** The most keys that may decide on one payout. */
+/** The most keys that may approve one payout, and the most rejections of one. */
 export const MAX_APPROVALS = 40;
 const MAX_APPROVAL_BYTES = 5_120;
 
 const approvalField = signedApprovalSchema.extend({
   payoutId: payoutIdField,
-  intent: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of an intent: 64 hexadecimal digits'),
+  intent: z.string().regex(/^([0-9a-f]{64})?$/, 'must be the SHA-256 of an intent: 64 hexadecimal digits'),
+  reason: z.literal('').or(lineField),
   by: keyNameField,
 });
 
 function parseApproval(input: unknown): SignedApproval {
   const approval = parseInput(approvalField, input);
+  const { decision, intent, expiresAt } = approval;
+  if (intent === '' && decision !== 'reject') {
+    throw new InvalidInputError([{ field: 'intent', message: `is required where decision is ${decision}` }]);
+  }
+  // A rejection with an end would stop counting, and none does.
+  if ((expiresAt === undefined) === (decision === 'approve')) {
+    const message =
+      decision === 'approve' ? 'is required: an approval expires' : `must be absent: no ${decision} expires`;
+    throw new InvalidInputError([{ field: 'expiresAt', message }]);
+  }
   const bytes = Buffer.byteLength(toApprovalField(approval));
   if (bytes <= MAX_APPROVAL_BYTES) return approval;
   const message = `must be at most ${MAX_APPROVAL_BYTES} bytes as JSON (got ${bytes})`;
@@ -79,18 +94,21 @@ function parseApproval(input: unknown): SignedApproval {
 }
 
 /**
- * Stores a signed approval or rejection, and has the worker check the payout again. It grants nothing: the worker
- * verifies it. A key's later decision replaces its earlier one, but an approval never replaces a rejection.
+ * Stores a signed decision, and has the worker check the payout again. It grants nothing: the worker verifies it. A
+ * rejection holds the payout at once. A key's later approval replaces its earlier one, but no rejection.
+ * @param person - the approver, for the message of the hold
  * @throws NotFoundError
- * @throws ConflictError if the payout is neither queued nor held, the key rejected it before, or {@link MAX_APPROVALS}
- * keys decided
+ * @throws ConflictError if the payout is neither queued nor held, a rejection of the key stands, or {@link MAX_APPROVALS}
+ * decided
  * @throws RedisUnavailableError if it may have happened; repeating is safe
  */
-export async function addApproval(ledger: PayoutLedger, approval: SignedApproval, reason = ''): Promise<void> {
+export async function addApproval(ledger: PayoutLedger, approval: SignedApproval, person = approval.by): Promise<void> {
   const checked = parseApproval(approval);
-  const { payoutId, decision, by, at } = checked;
-  const { run, keys } = ledger.connection;
-  const args = [Date.parse(at), decision, by, toLine(reason), toApprovalField(checked), MAX_APPROVALS];
+  const { payoutId, decision, by, at, reason } = checked;
+  const { run, keys, platformId } = ledger.connection;
+  const field = approvalFieldName(checked, hashApproval(platformId, checked));
+  const held = toHeldField(holdRejected({ person, by, reason }));
+  const args = [Date.parse(at), decision, by, reason, field, toApprovalField(checked), MAX_APPROVALS, held];
   const reply = await ledger.confirmed(async () => run('add-approval', args, [keys.payout(payoutId)]));
   const rejection = parseRejection(reply);
   if (rejection !== undefined) throw toApprovalError(rejection, checked);
@@ -105,51 +123,14 @@ function toApprovalError(rejection: ScriptRejection, { payoutId }: SignedApprova
     }
     case 'rejected_before':
       return new ConflictError(
-        `The key ${rejection.by} rejected payout ${payoutId} before, which stays: cancel the payout, or enqueue it again with a new signature`,
+        `The key ${rejection.by} rejected payout ${payoutId} before, which counts until its person takes it back: \`payouts unreject\``,
         ['approvals'],
       );
     case 'too_many_approvals':
-      return new ConflictError(`Payout ${payoutId} has approvals of ${rejection.count} keys, which is the most`, [
-        'approvals',
-      ]);
+      return new ConflictError(`Payout ${payoutId} has ${rejection.count} of them, which is the most`, ['approvals']);
     case 'not_found':
       return new NotFoundError(`Payout ${payoutId} not found`);
     default:
       return new Error(`add-approval refused payout ${payoutId} as ${rejection.kind}`);
   }
-}
-
-/** The newest acts are searched; the ledger keeps about 10,000. */
-const SEARCHED_ACTS = 3_000;
-const ACTS_PER_READ = 1_000;
-
-/** @param since - when the oldest approval was signed, wall clock, ms */
-export async function readApprovalReasons(
-  { redis, keys }: LedgerConnection,
-  payoutId: string,
-  since: number,
-): Promise<ReadonlyMap<string, string>> {
-  const reasons = new Map<string, string>();
-  // The signer's clock may be ahead of that of Redis.
-  const end = String(Math.max(0, since - CLOCK_MARGIN_MS));
-  let place = '+';
-  for (let searched = 0; searched < SEARCHED_ACTS; searched += ACTS_PER_READ) {
-    const acts = await ask(redis.xrevrange(keys.activity, place, end, 'COUNT', ACTS_PER_READ));
-    for (const [, pairs] of acts) {
-      const act = pairsToRecord(pairs);
-      if (act['type'] !== 'approval' || act['payoutId'] !== payoutId || !act['reason']) continue;
-      const key = toReasonKey(act['by'] ?? '', Number(act['at']));
-      if (!reasons.has(key)) reasons.set(key, act['reason']);
-    }
-    const last = acts.at(-1)?.[0];
-    if (last === undefined || acts.length < ACTS_PER_READ) break;
-    place = `(${last}`;
-  }
-  return reasons;
-}
-
-const CLOCK_MARGIN_MS = 10 * 60_000;
-
-export function toReasonKey(by: string, at: number): string {
-  return `${by} ${at}`;
 }

@@ -53,7 +53,6 @@ export interface PolicyWorld {
   readonly isListed: IsListed;
   readonly window: (rule: string, bucket: string) => WindowView;
   readonly approvedBy: ReadonlySet<string>;
-  readonly rejectedBy: string | undefined;
   readonly stranger: string | undefined;
 }
 
@@ -365,12 +364,11 @@ function holdBy(
   { name: rule, over }: PolicyRule,
   reason: string,
   until: number | undefined,
-  { approvedBy, rejectedBy, stranger }: PolicyWorld,
+  { approvedBy, stranger }: PolicyWorld,
   { groups, anyoneMayRequest }: Electorate,
 ): Verdict {
   if (over.kind === 'wait') return { kind: 'wait', rule, reason, until };
   if (over.kind !== 'approve') return { kind: 'refuse', rule, reason, until };
-  if (rejectedBy !== undefined) return { kind: 'refuse', rule, reason: `${rejectedBy} rejected it`, until: undefined };
   if (stranger !== undefined && !anyoneMayRequest) {
     const why = `it asks for approvals, and no key of the keyring is of the person in requestedBy (${stranger}), who could approve it under another name. Enqueue it with requestedBy a person of the keyring, or let applications name others (approvals: { requestedBy: any })`;
     return { kind: 'refuse', rule, reason: why, until: undefined };

@@ -99,6 +99,8 @@ export class HoldReleaser {
     const { payouts, next } = await this.#source.held(this.#heldCursor, BATCH);
     for (const payout of payouts) {
       this.#countHeld(payout);
+      // The journal learns of the rejection.
+      if (payout.held?.kind === 'rejection') this.#authority.permit(payout);
       if (payout.held?.kind !== 'policy') continue;
       if (!this.#authority.knows(payout.payoutId)) await this.#checkHeld(payout);
     }
@@ -131,6 +133,7 @@ export class HoldReleaser {
     // Released before: it keeps its room.
     if (payout?.state === 'queued') return true;
     if (payout?.state === 'held' && payout.held?.kind === 'policy') return this.#checkHeld(payout);
+    if (payout?.state === 'held' && payout.held?.kind === 'rejection') this.#authority.permit(payout);
     this.#authority.leave(payoutId);
     return true;
   }

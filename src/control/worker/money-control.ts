@@ -9,6 +9,7 @@ import type { SigningKey } from '../keys/signing-key.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
 import { AccountPolicy, publishLoaded } from './account-policy.js';
 import { HoldSource, releaseAdopted } from './hold-releaser.js';
+import { keepHeldRejections, RejectionAuthority } from './rejection-authority.js';
 import { SignedAuthority } from './signed-authority.js';
 
 export class MoneyControl implements AccountControl {
@@ -41,14 +42,17 @@ export class MoneyControl implements AccountControl {
     const { keyring, current } = runtime;
     const signatures = keyring && new SignedAuthority({ ...runtime, keyring });
     const publish: AccountPolicy['publish'] = async (report) => writePolicyReport(opened.connection, report);
-    const policy = current && new AccountPolicy({ ...runtime, current }, signatures, source, publish);
+    const rejections = new RejectionAuthority(runtime, signatures);
+    const policy = current && new AccountPolicy({ ...runtime, current }, rejections, source, publish);
     return {
-      authority: policy?.authority ?? signatures,
+      authority: policy?.authority ?? rejections,
       resumeAuthority: signatures,
       standBy: async (end) => policy?.standBy(end),
       takeOver: async (end) => policy?.takeOver(end),
       keep: async (end) => {
-        await Promise.all([policy?.keep(end), keyring && this.#releaseAdopted(runtime, source, end)]);
+        // A policy's checks do that too.
+        const keepRejections = policy === undefined && keyring && keepHeldRejections(runtime, source, rejections, end);
+        await Promise.all([policy?.keep(end), keyring && this.#releaseAdopted(runtime, source, end), keepRejections]);
       },
     };
   }

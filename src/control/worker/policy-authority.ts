@@ -1,7 +1,7 @@
 import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import { fromUnits } from '../../base/decimal.js';
 import { walletAndTagKey } from '../../gateway/wallet.js';
-import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
+import type { SignedSend } from '../../journal/journal-line.js';
 import type { Hold, Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import type { Spend, SpendEvent } from '../../ledger/control-record.js';
@@ -34,8 +34,6 @@ export class PolicyAuthority implements SendAuthority {
   /** The next check of holds that wait in no line, monotonic, ms. */
   readonly #due = new Map<string, number>();
   #unseen = new Set<string>();
-  /** Rejections that the journal lacks, by intent. */
-  readonly #unkept = new Map<string, RejectionNote>();
 
   constructor(runtime: AuthorityRuntime, signatures: SendAuthority | undefined) {
     const { current, rateMoveEveryMs } = runtime;
@@ -158,10 +156,7 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   async keepRejections(): Promise<void> {
-    for (const [intent, note] of this.#unkept) {
-      await this.#runtime.journal.noteRejected(note);
-      this.#unkept.delete(intent);
-    }
+    await this.#signatures?.keepRejections?.();
   }
 
   permit(payout: Payout): SendPermit {
@@ -213,7 +208,6 @@ export class PolicyAuthority implements SendAuthority {
         ahead: this.#lines.ahead(rule, bucket, payoutId),
       }),
       approvedBy: approvals.approvedBy,
-      rejectedBy: approvals.rejectedBy,
       stranger: keyring && findStranger(payout.signed?.requestedBy, keyring.keys),
     });
     return { decision, approvals, value };
@@ -226,22 +220,13 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   #countApprovals({ payoutId, approvals = [], signed: stored }: Payout, signed: SignedSend | undefined): ApprovalCount {
-    const { platformId, keyring, clock, journal } = this.#runtime;
+    const { platformId, keyring, clock } = this.#runtime;
     if (keyring === undefined || signed === undefined) return NO_APPROVALS;
     const signedBy = keyring.find(signed.key)?.person ?? '';
     const requestedBy = stored?.requestedBy;
-    const { intent, issuedAt } = signed;
-    const payout = { platformId, payoutId, intent, signedBy, requestedBy };
+    const payout = { platformId, payoutId, intent: signed.intent, signedBy, requestedBy };
     const [lifetimeMs, now] = [this.#loaded.policy.approvalsExpireAfterMs, clock.wallNow()];
-    const count = countApprovals(payout, approvals, { keyring, lifetimeMs, now });
-    const kept = journal.rejectionOf({ payoutId, intent, issuedAt });
-    if (count.rejection !== undefined) {
-      const { by, expiresAt } = count.rejection;
-      const note = { payoutId, intent, issuedAt, by, expiresAt: Date.parse(expiresAt) };
-      if (note.expiresAt > (kept?.expiresAt ?? 0)) this.#unkept.set(intent, note);
-    }
-    if (kept === undefined || kept.expiresAt <= now) return count;
-    return { ...count, rejectedBy: count.rejectedBy ?? keyring.find(kept.by)?.person ?? kept.by };
+    return countApprovals(payout, approvals, { keyring, lifetimeMs, now });
   }
 
   get #asksForNewAddresses(): boolean {

@@ -72,10 +72,10 @@ function accept(ledger: PayoutLedger, files: ControlFiles, logger: Logger): Requ
   return async (request: Request, response: Response) => {
     const keyring = files.keyringOf(platformId);
     if (keyring === undefined) throw new NotVerifiedError('This dashboard has no keyring (PAYOUT_KEYS_FILE)');
-    const uploaded = parseUploadedApproval(request.body);
-    const { payoutId, decision, by, expiresAt } = uploaded.approval;
+    const approval = parseUploadedApproval(request.body);
+    const { payoutId, decision, by, expiresAt } = approval;
     const view = (): ApprovalView => ({ platformId, keyring, now: clock.wallNow() });
-    const person = await storeApproval(ledger, await readPayout(ledger, payoutId), uploaded, view());
+    const person = await storeApproval(ledger, await readPayout(ledger, payoutId), approval, view());
     const client = networkOf(request.ip ?? '');
     logger.info({ platformId, payoutId, decision, by, person, client }, 'signed approval stored');
     const payout = await readPayout(ledger, payoutId);

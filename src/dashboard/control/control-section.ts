@@ -38,16 +38,17 @@ function signerText({ signed }: Payout, signer: SignerView): Html {
   }
 }
 
-function approvalItem({ approval, person, message, reason }: ShownApproval): Html {
-  const { decision, by, at, expiresAt } = approval;
-  const said = decision === 'approve' ? 'Approved' : 'Rejected';
+function approvalItem({ approval, person, message }: ShownApproval): Html {
+  const { decision, reason, by, at, expiresAt } = approval;
   const who = person === undefined ? html`key <bdi>${by}</bdi>` : html`<bdi>${person}</bdi> (key <bdi>${by}</bdi>)`;
   return html`<li>
-    <p>${said} by ${who}, ${utcTime(at)} until ${utcTime(expiresAt)}</p>
+    <p>${SAID[decision]} by ${who}, ${utcTime(at)}${expiresAt !== undefined && html` until ${utcTime(expiresAt)}`}</p>
     ${message !== undefined && html`<p><strong>Does not count</strong>: <bdi>${message}</bdi></p>`}
-    ${reason !== undefined && html`<p class="quiet">Reason, not signed: <bdi>${reason}</bdi></p>`}
+    ${reason !== '' && html`<p class="quiet">Reason: <bdi>${reason}</bdi></p>`}
   </li>`;
 }
+
+const SAID = { approve: 'Approved', reject: 'Rejected', unreject: 'Rejection taken back' } as const;
 
 function rulesView(rules: RulesView): Html {
   if (rules.kind === 'no_file') {

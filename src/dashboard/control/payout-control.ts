@@ -2,7 +2,6 @@ import type { SignedApproval } from '../../ledger/control-record.js';
 import { intentOf } from '../../control/intents/intent.js';
 import { verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../base/errors.js';
-import { readApprovalReasons, toReasonKey } from '../../control/operator/store-approval.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
@@ -25,7 +24,6 @@ export interface ShownApproval {
   readonly approval: SignedApproval;
   readonly person: string | undefined;
   readonly message: string | undefined;
-  readonly reason: string | undefined;
 }
 
 /** The rules' results, or why this dashboard does not know them. */
@@ -53,22 +51,14 @@ export async function readPayoutControl(
   const isOpen = payout.state === 'queued' || payout.state === 'held';
   const asOf = isOpen ? undefined : payout.history.findLast(({ to }) => to === 'sending')?.at;
   const view = context.viewAt(asOf === undefined ? wallNow : Date.parse(asOf));
-  const [reasons, report] = await Promise.all([
-    approvals.length === 0
-      ? undefined
-      : readApprovalReasons(connection, payout.payoutId, Math.min(...approvals.map(({ at }) => Date.parse(at)))),
-    isOpen ? readPolicyReport(connection) : undefined,
-  ]);
+  const report = isOpen ? await readPolicyReport(connection) : undefined;
   const judged =
     view === undefined
       ? approvals.map((approval) => ({ approval, person: undefined, message: 'not verified: no keyring here' }))
       : verifyApprovals(payout, view);
   return {
     ...{ signer: checkSigner(payout, view), asOf },
-    approvals: judged.map((each) => {
-      const { by, at } = each.approval;
-      return { ...each, reason: reasons?.get(toReasonKey(by, Date.parse(at))) };
-    }),
+    approvals: judged,
     rules: isOpen ? askRules(context, payout, report, currencies, wallNow) : undefined,
   };
 }

@@ -67,6 +67,7 @@ function neededFor(payout: Payout): Html {
     return html`<bdi
       >${needs.persons} more ${needs.persons === 1 ? 'person' : 'people'} of ${needs.by} to approve it</bdi
     >`;
+  if (kind === 'rejection') return html`the person who rejected it to take that back`;
   if (kind !== 'policy') return html`a release, once the cause is gone`;
   return reason === 'wait' ? html`nothing: it is sent when there is room` : html`a change of the policy`;
 }
@@ -87,7 +88,7 @@ function groups({ base }: Site, { query: { filter }, total, report }: HeldList):
     const group = { kind: 'policy', rule, reason } as const;
     return { group, text: `${holdName(group)} (${formatAmount(count)})` };
   });
-  const kinds = (['policy', 'signature', 'journal'] as const).map((kind) => ({
+  const kinds = (['policy', 'rejection', 'signature', 'journal'] as const).map((kind) => ({
     group: { kind },
     text: holdName({ kind }),
   }));

@@ -1,43 +1,71 @@
--- Keeps one key's signed approval or rejection of a payout. It grants nothing: every reader verifies it.
--- A key's later decision replaces its earlier one, but an approval never replaces a rejection.
+-- Keeps a signed decision about a payout: an approval, a rejection, or what takes a rejection back. It grants nothing:
+-- every reader verifies it. A rejection holds the payout at once, and no later decision takes its place.
 -- KEYS: the payout's record
--- ARGV: at (when it was signed, ms), decision (approve, reject), by (the name of the key), reason ('' = none), approval
---   (the signed approval, JSON), the most approvals of one payout
--- Returns: 1 kept now or before, {-7} no such payout, {-6, state, attempt} neither queued nor held, {-20, by} the key
---   rejected the payout before, {-21, count} it has the most approvals already
+-- ARGV: at (when it was signed, ms), decision (approve, reject, unreject), by (the name of the key), reason ('' = none),
+--   field (of the decision), approval (the signed decision, JSON), the most approvals, and rejections, of one payout, held
+--   (JSON: with which a rejection holds it)
+-- Returns: 1 kept now or before, {-7} no such payout, {-6, state, attempt} neither queued nor held, {-20, by} a
+--   rejection by the key stands, {-21, count} it has the most already
 local record = KEYS[OWN + 1]
-local at, decision, by, reason, approval, most = unpack(ARGV)
-local FIELD = 'approval:'
+local at, decision, by, reason, field, approval, most, held = unpack(ARGV)
 local payout = open(record)
 if not payout then return { -7 } end
 if payout.state ~= 'queued' and payout.state ~= 'held' then return { -6, payout.state, payout.attempt } end
 
 -- Someone may have stored text that is not JSON; it protects nothing.
-local function is_rejection(text)
-  local is_json, value = pcall(cjson.decode, text)
-  return is_json and type(value) == 'table' and value.decision == 'reject'
+local function read(text)
+  local is_json, value = pcall(cjson.decode, text or '')
+  return is_json and type(value) == 'table' and value or {}
 end
 
-local function count_approvals()
-  local count = 0
-  for _, field in ipairs(redis.call('HKEYS', record)) do
-    if string.sub(field, 1, #FIELD) == FIELD then count = count + 1 end
+local function fields_of(kind)
+  local found = {}
+  for _, name in ipairs(redis.call('HKEYS', record)) do
+    if string.sub(name, 1, #kind + 1) == kind .. ':' then found[#found + 1] = name end
   end
-  return count
+  return found
 end
 
-local stored = redis.call('HGET', record, FIELD .. by)
+local function standing_rejections()
+  local taken = {}
+  for _, name in ipairs(fields_of('unrejection')) do
+    taken[string.match(name, '^un(rejection:[^:]*)') or ''] = true
+  end
+  local standing = {}
+  for _, name in ipairs(fields_of('rejection')) do
+    if not taken[name] then standing[#standing + 1] = name end
+  end
+  return standing
+end
+
+local stored = redis.call('HGET', record, field)
 local is_there = stored == approval
-if stored and not is_there and decision ~= 'reject' and is_rejection(stored) then return { -20, by } end
+if decision == 'approve' then
+  for _, name in ipairs(standing_rejections()) do
+    if read(redis.call('HGET', record, name)).by == by then return { -20, by } end
+  end
+end
 if not stored then
-  local count = count_approvals()
+  local count = #fields_of(string.match(field, '^[^:]*'))
   if count >= tonumber(most) then return { -21, count } end
 end
 -- Mark first: an interrupted script then leaves at worst a needless check.
 redis.call('SADD', RECHECK, payout.id)
 -- The count blocks a send that was permitted without this decision. A repetition is not counted: anyone who saw the
 -- approval could otherwise hold up the queue with it.
-if not is_there then redis.call('HSET', record, 'decisions', payout.decisions + 1, FIELD .. by, approval) end
+if not is_there then redis.call('HSET', record, 'decisions', payout.decisions + 1, field, approval) end
 local append = is_there and append_missing_event or append_event
 append('approval', payout.id, '', decision, at, by, reason, payout.attempt)
+if decision == 'reject' then
+  redis.call('HDEL', record, 'approval:' .. by)
+  if payout.state == 'held' then
+    redis.call('HSET', record, 'held', held)
+  else
+    if format < 3 then redis.call('HSET', LEDGER, 'format', 3) end
+    move(payout, 'held', at, by, read(held).message, { 'held', held })
+  end
+elseif decision == 'unreject' and payout.state == 'held' and #standing_rejections() == 0 and
+    read(redis.call('HGET', record, 'held')).kind == 'rejection' then
+  move(payout, 'queued', at, by, 'the rejection was taken back', { 'round', next_round(payout) })
+end
 return 1

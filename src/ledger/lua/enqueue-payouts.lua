@@ -8,11 +8,16 @@ local at = ARGV[1]
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp', 'aud', 'audRest', 'audRest2', 'audRest3', 'requestedBy' }
 
--- Approvals of the former intent do not cover the new one.
+-- Approvals of the former intent do not cover the new one. Rejections are of the payoutId: they stay.
 local function drop_approvals(record)
   for _, field in ipairs(redis.call('HKEYS', record)) do
     if string.sub(field, 1, 9) == 'approval:' then redis.call('HDEL', record, field) end
   end
+end
+
+local function is_rejected(record)
+  local is_json, held = pcall(cjson.decode, redis.call('HGET', record, 'held') or '')
+  return is_json and type(held) == 'table' and held.kind == 'rejection'
 end
 
 -- Takes a new signature of the same payout before any attempt: the old one may have expired, or there was none. A
@@ -39,7 +44,9 @@ local function renew(payout, first, last)
   end
   drop_approvals(payout.record)
   redis.call('HSET', payout.record, unpack(fields))
-  if payout.state == 'held' then move(payout, 'queued', at, '', 'signed again', { 'round', next_round(payout) }) end
+  if payout.state == 'held' and not is_rejected(payout.record) then
+    move(payout, 'queued', at, '', 'signed again', { 'round', next_round(payout) })
+  end
 end
 
 -- Completes a payout that an adoption created, with the application's other fields.

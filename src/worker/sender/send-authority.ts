@@ -11,7 +11,7 @@ export interface SendAuthority {
    */
   permit(payout: Payout): SendPermit;
   /**
-   * Journals the reasons for refusals, which Redis may forget, before a refusal takes effect.
+   * Journals people's rejections, and what takes them back, which Redis may forget: before a hold or a send.
    * @throws Error if the journal cannot be written
    */
   keepRejections?(): Promise<void>;

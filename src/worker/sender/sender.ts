@@ -124,6 +124,11 @@ export class Sender {
     }
     const permit = authority?.permit(payout);
     if (permit?.kind === 'refused') return await this.#hold(payoutId, payout.attempt, permit.hold);
+    try {
+      await authority?.keepRejections?.();
+    } catch (error) {
+      return { kind: 'not_sent', reason: (error as Error).message };
+    }
 
     const [startedAt, hadToWait] = [clock.now(), !pacer.isOpen];
     const turn = followSignals(stop, lost);
@@ -263,8 +268,11 @@ export class Sender {
     if (!(await senderLedger.holdPayout(payoutId, attempt, hold)))
       return { kind: 'not_sent', reason: 'the payout changed' };
     const { kind, reason, message, isTampering } = hold;
-    if (kind === 'policy') {
-      logger.info({ payoutId, rule: hold.rule, reason: message }, 'payout held by the policy');
+    if (kind === 'policy' || kind === 'rejection') {
+      logger.info(
+        { payoutId, rule: hold.rule, reason: message },
+        kind === 'policy' ? 'payout held by the policy' : 'payout held: a person rejected it',
+      );
       return { kind: 'skipped', state: 'held' };
     }
     if (isTampering) logger.error({ payoutId, reason: message }, 'payout held: it was tampered with');

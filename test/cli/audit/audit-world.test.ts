@@ -1,8 +1,12 @@
+import type { KeyObject } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Finding } from '../../../src/cli/audit/finding.js';
 import { verifySend } from '../../../src/cli/audit/verify-send.js';
+import { formatApproval, hashApproval } from '../../../src/control/approvals/approval.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
+import { type Approval, approvalFieldName, toApprovalField } from '../../../src/ledger/control-record.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js';
 import { toChainedLines } from '../../../src/journal/line-chain.js';
@@ -29,6 +33,7 @@ const OTHER_WALLET = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8';
 let world: PayoutWorld;
 let keys: TestKeys;
 let keyring: KeyEntry[];
+let annKey: KeyObject;
 let env: Record<string, string>;
 let ledger: LedgerConnection;
 let journalFile: string;
@@ -85,6 +90,7 @@ async function sendBoth() {
   world = await openWorld();
   keys = await openTestKeys();
   const [shop, ann, bob] = [await keys.makeKey('shop'), await keys.makeKey('ann'), await keys.makeKey('bob')];
+  annKey = ann.privateKey;
   const worker = await keys.makeKey('worker');
   keyring = [
     { name: 'shop', role: 'producer', person: 'Sam', public: shop.public },
@@ -318,6 +324,50 @@ it('finds approvals that were altered or removed', async () => {
   expect(await found()).toEqual(['exit 5', 'large approval']);
   await ledger.redis.hdel(record('large'), 'approval:bob', 'approval:ann');
   expect(await found()).toEqual(['exit 5', 'large approval', 'large approval']);
+});
+
+it('finds a send that came after a rejection: by the record, and by the journal alone', async () => {
+  // In the time before, the command refuses: it was sent.
+  const said = {
+    audience: TEST_AUDIENCE,
+    payoutId: 'small',
+    intent: '',
+    decision: 'reject',
+    reason: 'no',
+    by: 'ann',
+  } as const;
+  // A clock that is ahead makes no difference.
+  const rejection: Approval = { ...said, at: '2099-01-01T00:00:00.000Z' };
+  const { platformId } = world;
+  const signature = signText(formatApproval(platformId, rejection), annKey);
+  const field = approvalFieldName(rejection, hashApproval(platformId, rejection));
+  await alter('small', { [field]: toApprovalField({ ...rejection, signature }) });
+  expect(await found()).toEqual(['exit 5', 'small rejected']);
+  expect(await found('--offline')).toEqual(['exit 0']);
+  const text = await keepJournal();
+  const plain = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const rest = JSON.parse(line) as Record<string, unknown>;
+      delete rest['prev'];
+      return rest as unknown as JournalLine;
+    });
+  const sent = plain.findIndex((line) => 'request' in line && line.payoutId === 'small');
+  const rejected = { payoutId: 'small', rejection: 'ab'.repeat(32), by: 'ann', person: 'ann' };
+  await writeFile(journalFile, toChainedLines([...plain.slice(0, sent), { rejected }, ...plain.slice(sent)], []));
+  expect((await verify('--offline')).findings).toEqual([
+    expect.objectContaining({
+      payoutId: 'small',
+      attempt: 1,
+      kind: 'rejected',
+      message: expect.stringMatching(/ann had/),
+    }),
+  ]);
+  const { payoutId, rejection: hash } = rejected;
+  const over = { unrejected: { payoutId, rejection: hash } };
+  await writeFile(journalFile, toChainedLines([...plain.slice(0, sent), { rejected }, over, ...plain.slice(sent)], []));
+  expect((await verify('--offline')).findings).toEqual([]);
 });
 
 async function withKeys(changes: Record<string, Partial<KeyEntry>>) {

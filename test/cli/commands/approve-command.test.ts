@@ -133,6 +133,42 @@ describe('payouts approve at a terminal', () => {
   });
 });
 
+it('a rejection holds whatever the state before a send, and only its person takes it back', async () => {
+  for (const payoutId of ['queued', 'unsigned', 'expired']) await rig.enqueue(payoutId);
+  await cli.redis.hdel(cli.keys.payout('unsigned'), 'key');
+  await cli.alter('expired', { exp: '2020-01-02T00:00:00.000Z' });
+  await rig.hold('held');
+  const all = ['queued', 'unsigned', 'expired', 'held'];
+  const because = ['--reason', 'wrong address'];
+  const rejected = await cli.run('reject', ...all, '--key', rig.files.ann, ...because, '--yes');
+  expect(rejected).toMatchObject({
+    code: 0,
+    stdout: textWith(/^Payout held is rejected by key ann .*, until this person/m),
+  });
+  for (const payoutId of all) {
+    const held = { kind: 'rejection', message: textWith(/^ann rejected it: wrong address\. It is not sent until/) };
+    expect(await cli.ledger.require(payoutId)).toMatchObject({ state: 'held', held });
+  }
+  expect(await cli.ok('get', 'queued')).toMatch(/rejected by key ann \(ann\) at .*: wrong address/);
+  const unreject = (key: string) => ['unreject', 'queued', '--key', key, '--reason', 'it is right'];
+  await cli.refused(
+    4,
+    /^payouts: Payout queued has no rejection by rita, who alone takes one back/,
+    ...unreject(rig.files.rita),
+    '--yes',
+  );
+  await cli.refused(2, /--yes: is required/, ...unreject(rig.files.ann));
+  await cli.refused(2, /--reason/, 'unreject', 'queued', '--key', rig.files.ann, '--yes');
+  expect(await cli.run(...unreject(rig.files.ann), '--yes')).toMatchObject({ code: 0 });
+  expect(await cli.ledger.require('queued')).toMatchObject({ state: 'queued' });
+  expect(await cli.ok('get', 'queued')).toMatch(/rejected by key ann: does not count, the person took it back/);
+  const signed = await cli.run('reject', 'queued', '--offline', '--key', rig.files.rita, ...because);
+  const stored = ['reject', '--file', await cli.file('rejection.jsonl', signed.stdout.trimEnd())];
+  await cli.refused(2, /use `payouts reject`/, 'approve', ...stored.slice(1));
+  expect(await cli.ok(...stored)).toBe('1 rejection of 1 stored.\n');
+  expect(await cli.ledger.require('queued')).toMatchObject({ state: 'held', held: { kind: 'rejection' } });
+});
+
 it('payouts reject is open to who requested the payout', async () => {
   await rig.hold('p', { requestedBy: 'Rita' });
   const reject = ['reject', 'p', '--key', rig.files.rita, '--reason', 'wrong address'];

@@ -3,6 +3,7 @@ import type { Payout } from '../../../src/ledger/payout.js';
 import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import type { PolicyInForce } from '../../../src/control/control-runtime.js';
 import { PolicyAuthority } from '../../../src/control/worker/policy-authority.js';
+import { RejectionAuthority } from '../../../src/control/worker/rejection-authority.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { PLATFORM } from './signed.js';
@@ -76,7 +77,8 @@ export class PolicyRig {
     const { clock, current } = this;
     this.journal = new MemoryJournal('j', this.lines);
     const about = { platformId: PLATFORM, journal: this.journal, clock };
-    this.authority = new PolicyAuthority({ ...about, current, ...this.#options }, this.#signatures);
+    const runtime = { ...about, current, ...this.#options };
+    this.authority = new PolicyAuthority(runtime, new RejectionAuthority(runtime, this.#signatures));
     this.authority.takeOver(ledger);
   }
 

@@ -49,8 +49,9 @@ export function signApproval(
   given: Pick<Approval, 'payoutId' | 'intent' | 'by'> & Partial<Approval>,
   platformId = PLATFORM,
 ): SignedApproval {
-  const times = { at: iso(NOW), expiresAt: iso(NOW + DAY_MS) };
-  const approval: Approval = { audience: TEST_AUDIENCE, decision: 'approve', ...times, ...given };
+  const expiry = (given.decision ?? 'approve') === 'approve' ? { expiresAt: iso(NOW + DAY_MS) } : {};
+  const said = { audience: TEST_AUDIENCE, decision: 'approve', reason: '', at: iso(NOW) } as const;
+  const approval: Approval = { ...said, ...expiry, ...given };
   return { ...approval, signature: signText(formatApproval(platformId, approval), testKey(key)) };
 }
 

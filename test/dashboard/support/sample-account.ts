@@ -150,10 +150,10 @@ rules:
     ...{ reason: 'approve', rule: 'four-eyes', needs: { by: 'finance', persons: 1 } },
     message: 'Rule four-eyes of the policy: it is 7200, more than 5000.',
   });
-  const said = { payoutId: 'signed:large', intent, decision: 'approve', by: 'ann' } as const;
+  const said = { payoutId: 'signed:large', intent, decision: 'approve', reason: 'invoice checked', by: 'ann' } as const;
   const approval = { audience: TEST_AUDIENCE, ...said, at: iso(0), expiresAt: iso(24 * HOUR_MS) };
   const signature = signText(formatApproval(platformId, approval), ann.privateKey);
-  await addApproval(ledger, { ...approval, signature }, 'invoice checked');
+  await addApproval(ledger, { ...approval, signature });
   const full = 'Rule day of the policy: 18000 of 20000 are spent, and it is 4000.';
   await hold('signed:waits', { amount: '4000' }, { rule: 'day', message: full, until: iso(3 * HOUR_MS) });
   const never = 'Rule never-more of the policy: it is 60000, more than 50000.';

@@ -145,26 +145,34 @@ it.each([
 });
 
 const SAID: SignedApproval = {
-  ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'approve', by: 'ann-1', signature: 's'.repeat(86) },
+  ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'approve', reason: '', by: 'ann-1', signature: 's'.repeat(86) },
   ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
 };
 const LATER = { at: '2030-01-01T01:00:00.000Z' };
-const say = async (more: Partial<SignedApproval> = {}) => addApproval(ledger, { ...SAID, ...more });
+const say = async (more: Partial<SignedApproval> = {}) => {
+  const { expiresAt, ...said } = { ...SAID, ...more };
+  await addApproval(ledger, { ...said, ...(said.decision === 'approve' && { expiresAt }) });
+};
 const permitted = async () => nextBegin(sender, await takeLease(sender, 'one'), 'p');
 
 it.each(['approve', 'reject'] as const)(
-  'an approval that came since a send was permitted does not let it begin (%s)',
+  'a decision that came since a send was permitted does not let it begin (%s)',
   async (decision) => {
     await enqueue('p');
     await say({ by: 'bob-1' });
     const asked = await permitted();
     await say({ decision });
+    // A rejection holds it besides. An operator may release it: the count still says no.
+    if (decision === 'reject') await change('p', 'held', 'queued');
     const refused = { kind: 'wrong_state', state: 'queued', attempt: 0 };
     expect(await sender.beginSend(asked)).toEqual(refused);
     // The same key says another thing: their number is the same.
+    await say(LATER).catch(() => undefined);
     await say({ ...LATER, decision: 'reject' });
+    await change('p', 'held', 'queued');
     expect(await sender.beginSend({ ...asked, decisions: asked.decisions + 1 })).toEqual(refused);
-    const begin = await sender.beginSend({ ...asked, decisions: asked.decisions + 2 });
+    const { decisions = 0 } = (await read()) ?? {};
+    const begin = await sender.beginSend({ ...asked, decisions });
     expect(begin).toMatchObject({ kind: 'begun' });
   },
 );

@@ -239,8 +239,14 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   ),
   scene('add-approval', queued('p'), async ({ ledger }) => {
     const [at, expiresAt] = ['2030-01-01T09:00:00.000Z', '2030-01-02T09:00:00.000Z'];
-    const said = { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', by: 'ann', signature: 's' } as const;
-    return addApproval(ledger, { ...said, at, expiresAt }, 'looked it up');
+    const said = {
+      payoutId: 'p',
+      intent: 'ab'.repeat(32),
+      decision: 'approve',
+      reason: 'looked it up',
+      by: 'ann',
+    } as const;
+    return addApproval(ledger, { ...said, at, expiresAt, signature: 's' });
   }),
   scene('pause-account', nothing, pause),
   scene('resume-account', pause, async ({ ledger }) => ledger.resume('ann', 'over')),

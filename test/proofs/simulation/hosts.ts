@@ -32,6 +32,12 @@ export function openHosts(run: Simulation) {
     file: new JournalFile(`journal${number}`, control === undefined ? undefined : FIRST_BIRTH),
     running: new Map(),
   }));
+  if (policy !== undefined) {
+    policy.journaledRejections = (payoutId) =>
+      all.flatMap(({ file }) => file.lines.filter((line) => 'rejected' in line && line.rejected.payoutId === payoutId))
+        .length;
+  }
+
   const findStarted = () => all.flatMap(({ running }) => [...running.values()]);
 
   const makeHostWorker = (process: WorldProcess, { file, dir }: Host) => {

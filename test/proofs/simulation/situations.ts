@@ -54,6 +54,7 @@ export const POLICED_SITUATIONS = [
   'a payout is approved',
   'a payout is rejected by a person',
   'a rejection is removed from Redis',
+  'a rejection is taken back',
   'someone approves what he asked for',
 ] as const;
 

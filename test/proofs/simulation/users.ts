@@ -61,7 +61,7 @@ export function openUsers(run: Simulation) {
     for (const payout of ledger.payouts()) {
       const { state, held } = payout;
       if (state === 'held' || state === 'queued') await policy?.decide(ledger, payout);
-      if (state === 'held' && held?.kind !== 'policy') await signed?.decideHeld(payout);
+      if (state === 'held' && held?.kind !== 'policy' && held?.kind !== 'rejection') await signed?.decideHeld(payout);
       // That it was not paid is true at that moment; that it cannot be paid any more, the ledger has to ensure.
       if (state === 'unknown' && !book.isStandingStill && world.fault(0.7))
         await change(payout, truthfulResolution(book.paymentTo(walletOf(payout.payoutId))));

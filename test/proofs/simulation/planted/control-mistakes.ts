@@ -9,6 +9,7 @@ import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
+import { AccountPolicy } from '../../../../src/control/worker/account-policy.js';
 import { openPolicy, type Pieces, type PolicyPieces } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
 import { APPROVERS } from '../policed/rules.js';
@@ -163,7 +164,15 @@ export const policyMistakes: Mistakes = {
   'office hours not asked': withRules(({ hours }) => ({ hours: hours && parseOfficeHours('Mon-Sun 00:00-24:00 UTC') })),
   'new addresses not waited for': withJournal(() => ({ seenAt: () => 0 })),
   'new tags of a known address not waited for': withJournal(seenWallets),
-  'rejections forgotten with Redis': withJournal(() => ({ rejectionOf: () => undefined })),
+  'rejections forgotten with Redis': withJournal(() => ({ rejectionsOf: () => [] })),
+  'a rejection that does not count': {
+    makePolicy: ({ signatures, source, publish, ...runtime }) =>
+      new AccountPolicy(runtime, signatures, source, publish),
+  },
+  'a rejection that counts for one intent alone': withRejections(
+    (payout, { intent }) => intent === intentHashOf(payout),
+  ),
+  'a rejection from a clock that is ahead not counted': withRejections((_, { at }, now) => Date.parse(at) <= now),
   'lists of addresses not asked': change(({ current }) => ({ current: but(current, { isListed: () => false }) })),
   'a quorum of keys': counting('second key'),
   'own approval counted: of the signer': counting('signer'),
@@ -176,6 +185,12 @@ export const policyMistakes: Mistakes = {
 
 function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake {
   return { makePolicy: (pieces) => openPolicy({ ...pieces, ...alter(pieces) }) };
+}
+
+function withRejections(counts: (payout: Payout, rejection: SignedApproval, now: number) => boolean): Mistake {
+  return withApprovals((payout, approvals, clock) =>
+    approvals.filter((each) => each.decision !== 'reject' || counts(payout, each, clock.wallNow())),
+  );
 }
 
 function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake {
@@ -317,7 +332,7 @@ function flawsOf(payout: Payout, approval: SignedApproval, counted: ReadonlySet<
     'second key': counted.has(person),
     signer: person === 'Shop',
     requester: person === payout.signed?.requestedBy,
-    expired: Date.parse(approval.expiresAt) <= now,
+    expired: Date.parse(approval.expiresAt ?? '') <= now,
     'another intent': approval.intent !== intentHashOf(payout),
     'not of the group': !APPROVERS.includes(person),
   };

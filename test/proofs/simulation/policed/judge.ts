@@ -52,6 +52,9 @@ export class PolicyJudge {
     );
     const written = { payment, at: world.now, worths, approvedFor: new Set(quorums) };
     this.#written.set(payment.addressTo, written);
+    if (approvers.hasReadRejection(process.name, payoutId)) {
+      world.fail(`policy: ${process.name} writes ${payoutId}, which a person rejected`);
+    }
     for (const rule of rules.rules) {
       const wrong = this.#findWrong(rule, written);
       if (wrong !== undefined)
@@ -87,11 +90,12 @@ export class PolicyJudge {
   isHopeless(payoutId: string, payment: Payment) {
     const { rules, rates, approvers, world } = this.#policy;
     const { paymentId } = payment;
+    if (approvers.isRejected(payoutId) || approvers.hadRejection(payoutId)) return true;
     const worth = worthOf(payment, world.faultsOn ? rates.lowest(paymentId) : rates.current(paymentId));
     return rules.rules.some((rule) => {
       const { cap, over, open } = rule;
       if (!this.#isAbout(rule, { payment, worths: [worth] })) return false;
-      if (isQuorum(over)) return approvers.isRejected(payoutId);
+      if (isQuorum(over)) return false;
       if (cap === undefined) return over === 'refuse' && open === undefined;
       return valueOf(cap, payment, worth) > limitOf(cap);
     });

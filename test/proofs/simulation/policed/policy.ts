@@ -1,7 +1,8 @@
+import { hashApproval } from '../../../../src/control/approvals/approval.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { IsListed } from '../../../../src/control/policy/rule.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
-import type { ApprovalDecision } from '../../../../src/ledger/control-record.js';
+import type { ApprovalDecision, SignedApproval } from '../../../../src/ledger/control-record.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
 import { Random } from '../../../doubles/random.js';
 import type { WorkerLedger } from '../../../world/links.js';
@@ -9,7 +10,7 @@ import { newPayout } from '../../../world/worker.js';
 import { alterPayout, type WorldLedger } from '../../../world/world-ledger.js';
 import type { WorldProcess } from '../../../world/world.js';
 import type { Plan } from '../plan.js';
-import { APPROVER_KEYS, type ApproverKey, signApproval } from '../signed/control.js';
+import { APPROVER_KEYS, type ApproverKey, PLATFORM_ID, signApproval, signUnreject } from '../signed/control.js';
 import type { ChanceWorld } from '../simulation.js';
 import { PolicyJudge } from './judge.js';
 import { APPROVERS, drawRules, drawWindow, LIST, LISTED, openRates, type SimRules, toPolicy } from './rules.js';
@@ -30,6 +31,7 @@ export class SimPolicy {
   readonly isJournalKept: boolean;
   /** Spends of which the journal that has them cannot be read, and which Redis has forgotten, cannot be counted. */
   readonly isPromised: boolean;
+  journaledRejections: (payoutId: string) => number = () => 0;
   readonly #payouts = new Map<string, ValidPayout>();
 
   constructor(seed: number, world: ChanceWorld, plan: Plan) {
@@ -96,7 +98,7 @@ export class SimPolicy {
 
   async decide(ledger: WorldLedger, payout: Payout) {
     const { payoutId } = payout;
-    const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
+    const isHeld = payout.state === 'held' && (payout.held?.kind === 'policy' || payout.held?.kind === 'rejection');
     // Not at once: meanwhile others approve what someone rejected.
     if (isHeld && this.random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
       await ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
@@ -111,14 +113,16 @@ export class SimPolicy {
 const HOUR_MS = 3_600_000;
 const MOST_IN_VAIN = 6;
 
-type Flaw = Readonly<{ about?: Payout; lifetimeMs?: number; decision?: ApprovalDecision }>;
+type Flaw = Readonly<{ about?: Payout; lifetimeMs?: number; decision?: ApprovalDecision; atMs?: number }>;
 
 type Spoken = Readonly<{
   person: string;
   decision: ApprovalDecision;
   payoutId: string;
   about: string;
+  /** Infinity for a rejection. */
   expiresAt: number;
+  approval: SignedApproval;
 }>;
 
 /**
@@ -132,6 +136,8 @@ class SimApprovers {
   readonly #spoken = new Map<string, Spoken>();
   readonly #read = new Map<string, Payout>();
   readonly #removed: string[] = [];
+  /** Signatures of rejections that their person took back. */
+  readonly #takenBack = new Set<string>();
 
   constructor(policy: SimPolicy) {
     this.#policy = policy;
@@ -142,8 +148,9 @@ class SimApprovers {
     const { payoutId, signed, held } = payout;
     if (signed === undefined) return;
     if (!this.#seen.some((seen) => seen.signed?.signature === signed.signature)) this.#seen.push(payout);
-    const isAsked = held?.kind === 'policy' && (held.reason === 'approve' || this.isRejected(payoutId));
+    const isAsked = (held?.kind === 'policy' && held.reason === 'approve') || this.isRejected(payoutId);
     this.#removeRejections(ledger, payout);
+    if (held?.kind === 'rejection' && random.chance(0.3)) await this.#takeBack(ledger, payout);
     if (world.faultsOn ? !random.chance(isAsked ? 0.7 : 0.2) : !isAsked) return;
     const [key, flaw] = this.#speaksInVain(payoutId) ? this.#drawFlawed(payout) : [this.#drawSound(payout)];
     if (key !== undefined) await this.#say(ledger, payout, key, flaw);
@@ -153,11 +160,14 @@ class SimApprovers {
   /** Someone who can write to Redis: the worker has journaled the rejection before it held the payout. */
   #removeRejections(ledger: WorldLedger, { payoutId, held, approvals = [] }: Payout) {
     const { world, random, isJournalKept } = this.#policy;
-    const isRejected = held?.kind === 'policy' && held.message.includes(' rejected it.');
+    const isRejected = held?.kind === 'rejection';
     const rejections = approvals.filter(({ decision }) => decision === 'reject');
-    if (!isRejected || rejections.length === 0 || !isJournalKept || !world.faultsOn || !random.chance(0.8)) return;
+    if (!isRejected || rejections.length === 0 || !isJournalKept || !world.faultsOn || !random.chance(0.5)) return;
+    // A worker that did not see it yet cannot know of it.
+    if (this.#policy.journaledRejections(payoutId) < rejections.length) return;
     alterPayout(ledger, payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
     ledger.redis.call('SADD', [ledger.connection.keys.recheck, payoutId]);
+    void ledger.change({ payoutId, from: 'held', to: 'queued', by: 'ann', reason: 'the rejection is gone' });
     for (const { signature } of rejections) this.#removed.push(signature);
     world.situations.meet('a rejection is removed from Redis');
     world.note(() => `the rejections of ${payoutId} are removed`);
@@ -194,25 +204,66 @@ class SimApprovers {
       () => [any, { lifetimeMs: random.between(1_000, 15_000) }],
       () => [any, { about: random.pick(this.#seen) }],
       () => [this.#anyOf((person) => person === 'Eve')],
-      () => [random.chance(0.5) ? any : undefined, { decision: 'reject' }],
+      () => [any, { decision: 'reject', atMs: random.pick([0, 0, 600_000, -600_000]) }],
     ])();
   }
 
   async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw = {}) {
     const { world } = this.#policy;
-    const at = world.wallNow();
-    const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve' } = flaw;
+    const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve', atMs = 0 } = flaw;
+    const at = world.wallNow() + atMs;
     if (about.signed === undefined) return;
     const approval = signApproval(key, payout, about, decision, [at, at + lifetimeMs]);
     const { payoutId } = payout;
     this.#spoken.set(approval.signature, {
       ...{ person: key.person, decision, payoutId, about: about.signed.signature },
-      expiresAt: Date.parse(approval.expiresAt),
+      expiresAt: approval.expiresAt === undefined ? Infinity : Date.parse(approval.expiresAt),
+      approval,
     });
     const refusal = await ledger.addApproval(approval);
+    // A refused one was never said.
+    if (refusal !== undefined) this.#spoken.delete(approval.signature);
     if (refusal === undefined && decision === 'reject') world.situations.meet('a payout is rejected by a person');
     const what = `${payoutId}${about === payout ? '' : ' (of another)'}`;
     world.note(() => `${key.name}: ${decision} ${what} ${refusal?.kind ?? ''}`);
+  }
+
+  async #takeBack(ledger: WorldLedger, payout: Payout) {
+    const { world } = this.#policy;
+    const standing = this.#rejectionsOf(payout.payoutId).filter(({ approval }) =>
+      (payout.approvals ?? []).some(({ signature }) => signature === approval.signature),
+    );
+    for (const { approval, person } of standing) {
+      const key = APPROVER_KEYS.find((each) => each.person === person);
+      if (key === undefined) continue;
+      const intent = hashApproval(PLATFORM_ID, approval);
+      // From now on the worker may pass it.
+      this.#takenBack.add(approval.signature);
+      const refusal = await ledger.addApproval(signUnreject(key, payout, intent, world.wallNow()));
+      if (refusal === undefined) world.situations.meet('a rejection is taken back');
+      world.note(() => `${key.name}: unreject ${payout.payoutId} ${refusal?.kind ?? ''}`);
+    }
+  }
+
+  #rejectionsOf(payoutId: string) {
+    return [...this.#spoken.values()].filter(
+      (spoken) =>
+        spoken.payoutId === payoutId && spoken.decision === 'reject' && !this.#takenBack.has(spoken.approval.signature),
+    );
+  }
+
+  /** Redis may have forgotten that it was taken back. */
+  hadRejection(payoutId: string) {
+    return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
+  }
+
+  /** Whether a process had read a rejection, or could not miss it. */
+  hasReadRejection(process: string, payoutId: string) {
+    const payout = this.#read.get(`${process} ${payoutId}`);
+    const read = (payout?.approvals ?? []).map(({ signature }) => signature);
+    return this.#rejectionsOf(payoutId).some(
+      ({ approval: { signature } }) => read.includes(signature) || this.#removed.includes(signature),
+    );
   }
 
   noteRead(process: string, payout: Payout) {
@@ -223,9 +274,7 @@ class SimApprovers {
   hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number) {
     const payout = this.#read.get(`${process} ${payoutId}`);
     if (payout === undefined) return false;
-    const signatures = [...(payout.approvals ?? []).map(({ signature }) => signature), ...this.#removed];
-    const rejections = this.#of(payout, 'reject', this.#policy.world.wallNow() + slackMs, signatures);
-    return rejections.length === 0 && this.approversOf(payout, -slackMs).size >= quorum;
+    return this.approversOf(payout, -slackMs).size >= quorum;
   }
 
   approversOf(payout: Payout, forMs: number): Set<string> {
@@ -235,7 +284,7 @@ class SimApprovers {
   }
 
   isRejected(payoutId: string) {
-    return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
+    return this.#rejectionsOf(payoutId).length > 0;
   }
 
   #of(

@@ -63,10 +63,23 @@ export function signApproval(
   decision: ApprovalDecision,
   [at, expiresAt]: readonly [at: number, expiresAt: number],
 ): SignedApproval {
-  const times = { at: new Date(at).toISOString(), expiresAt: new Date(expiresAt).toISOString() };
+  const expiry = decision === 'approve' ? { expiresAt: new Date(expiresAt).toISOString() } : {};
   const intent = intentHashOf(about);
-  const stated = { audience: TEST_AUDIENCE, payoutId, intent, decision, by: key.name, ...times };
+  const said = { audience: TEST_AUDIENCE, payoutId, intent, decision, reason: '', by: key.name };
+  const stated = { ...said, at: new Date(at).toISOString(), ...expiry };
   return { ...stated, signature: signText(formatApproval(PLATFORM_ID, stated), key.private) };
+}
+
+/** @param rejection - its hash */
+export function signUnreject(
+  { name, private: privateKey }: ApproverKey,
+  { payoutId }: Payout,
+  rejection: string,
+  at: number,
+) {
+  const said = { audience: TEST_AUDIENCE, payoutId, intent: rejection, decision: 'unreject', reason: '' } as const;
+  const stated = { ...said, by: name, at: new Date(at).toISOString() };
+  return { ...stated, signature: signText(formatApproval(PLATFORM_ID, stated), privateKey) };
 }
 
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'> & Readonly<{ symbol?: string | undefined }>;
