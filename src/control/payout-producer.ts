@@ -9,7 +9,8 @@ import {
 } from '../producer/payout-producer.js';
 import type { ProducerControl } from '../producer/producer-control.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
-import { PayoutSigner } from './intents/intent-signer.js';
+import { BroughtSignatures } from './intents/brought-signatures.js';
+import { PayoutSigner, signForLedger } from './intents/intent-signer.js';
 import { ReceiptVerifier } from './intents/receipt.js';
 import { openAudience } from './keys/audience.js';
 import { readKeyringFile } from './keys/keyring.js';
@@ -34,7 +35,7 @@ export interface PayoutProducerOptions extends ProducerOptions {
   readonly acceptUnboundUntil?: string | undefined;
   /**
    * The keyring's file (`PAYOUT_KEYS_FILE`), with which {@link Payout.verified} says whether a worker signed
-   * `completed` or `failed`.
+   * `completed` or `failed`. A payout that brings a signature which does not count is refused.
    * @defaultValue nothing is verified: Redis is believed
    */
   readonly keysFile?: string | undefined;
@@ -74,9 +75,17 @@ function openControl(options: PayoutProducerOptions): ProducerControl | undefine
   const signer = key && new PayoutSigner({ key, platformId, audience, clock });
   const verifier =
     keyring && new ReceiptVerifier(platformId, keyring.for(openAudience(audience, acceptUnboundUntil, clock)));
+  const brought =
+    keyring && new BroughtSignatures(platformId, keyring.for(openAudience(audience, acceptUnboundUntil, clock)), clock);
   return {
-    check: (payout) => signer?.check(payout),
-    sign: (payout) => signer?.sign(payout) ?? payout,
+    check: (payout) => {
+      brought?.verify(payout);
+      signer?.check(payout);
+    },
+    sign: (payout) => {
+      const given = brought?.verify(payout) ?? payout;
+      return signer === undefined ? given : signForLedger(signer, given);
+    },
     mark: (payout) => verifier?.mark(payout) ?? payout,
   };
 }

@@ -21,6 +21,8 @@ export interface IntentSignature {
   readonly requestedBy?: string | undefined;
   /** The environment for which it is signed; undefined if an earlier version signed it. */
   readonly audience?: string | undefined;
+  /** This process made or verified it, so it may replace another that may still count. Not stored. */
+  readonly isVerified?: true;
 }
 
 /** What is wrong with a signature if someone altered or forged something; other faults come about in good faith too. */

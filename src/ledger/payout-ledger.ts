@@ -70,7 +70,7 @@ export class PayoutLedger {
       chunks.map(async (part) =>
         run(
           'enqueue-payouts',
-          [at, ...part.flatMap(toArguments)],
+          [at, toTimeText(at), toTimeText(at + SIGNERS_AHEAD_MS), ...part.flatMap(toArguments)],
           part.flatMap((payout) => keysOf(keys, payout)),
         ),
       ),
@@ -243,7 +243,15 @@ function parseTrace(reply: unknown): string | undefined {
 
 function toArguments(payout: NewPayout): (string | number)[] {
   const fields = toRecordFields(payout);
-  return [payout.batch === undefined ? 0 : 1, fields.length, ...fields];
+  return [payout.batch === undefined ? 0 : 1, payout.signed?.isVerified === true ? 1 : 0, fields.length, ...fields];
+}
+
+/** How far a signer's clock may be ahead: a worker tolerates the same. */
+const SIGNERS_AHEAD_MS = 5 * 60_000;
+
+/** As `iat` and `exp` are stored: texts of this form are in the order of time. */
+function toTimeText(at: number): string {
+  return new Date(at).toISOString();
 }
 
 function keysOf(keys: LedgerKeys, { payoutId, batch }: NewPayout): string[] {

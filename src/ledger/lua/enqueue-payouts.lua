@@ -1,9 +1,11 @@
--- Accepts payouts. An existing or removed payoutId is left as it is, except that a newer signature replaces the old.
+-- Accepts payouts. An existing or removed payoutId is left as it is, except that a newer signature may replace the old.
 -- KEYS: for each payout its record, its bucket of removed ids, and its batch if it has one
--- ARGV: at, then for each payout: 1 if it has a batch, else 0, number of fields × 2, field, value, …
+-- ARGV: at, then as texts that are ordered by time: at, and the latest time at which a signature counts as issued. Then for
+--   each payout: 1 if it has a batch, else 0, 1 if the caller made or verified its signature, else 0, number of fields × 2,
+--   field, value, …
 -- Returns a list: for each payout 1 if accepted now, the existing record (field, value, …), or the final state before
 --   it was removed
-local at = ARGV[1]
+local at, at_text, latest = ARGV[1], ARGV[2], ARGV[3]
 
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp', 'aud', 'audRest', 'audRest2', 'audRest3', 'requestedBy' }
@@ -15,24 +17,37 @@ local function drop_approvals(record)
   end
 end
 
-local function is_rejected(record)
-  local is_json, held = pcall(cjson.decode, redis.call('HGET', record, 'held') or '')
-  return is_json and type(held) == 'table' and held.kind == 'rejection'
+-- Returns: the kind of check that holds a payout, or nil
+local function held_kind(payout)
+  if payout.state ~= 'held' then return nil end
+  local is_json, held = pcall(cjson.decode, redis.call('HGET', payout.record, 'held') or '')
+  return is_json and type(held) == 'table' and held.kind
+end
+
+-- Whether a signature that nobody verified here would replace one that may count. Otherwise a token with the right to
+-- enqueue, and no key, could put junk in the place of the owner's signature, and drop the approvals with it.
+local function may_count(payout, issued, given)
+  if issued > latest then return false end
+  if issued >= given.iat then return true end
+  if given.isVerified then return false end
+  local kind = held_kind(payout)
+  if kind == 'signature' or kind == 'journal' then return false end
+  return (redis.call('HGET', payout.record, 'exp') or '') > at_text
 end
 
 -- Takes a new signature of the same payout before any attempt: the old one may have expired, or there was none. A
--- payout held for that is checked again.
-local function renew(payout, first, last)
-  local given = {}
+-- payout held for that is checked again. Reading an old signed file again must not restore its older signature.
+local function renew(payout, is_verified, first, last)
+  local given = { isVerified = is_verified }
   for i = first, last, 2 do given[ARGV[i]] = ARGV[i + 1] end
   if not given.sig or payout.attempt > 0 or not UNSENT[payout.state] or FINAL[payout.state] then return end
   local stored = redis.call('HMGET', payout.record, unpack(IDENTITY))
   for i, field in ipairs(IDENTITY) do
     if (stored[i] or nil) ~= given[field] then return end
   end
-  -- Reading an old signed file again must not restore its older signature. Times are texts of the same form.
+  if given.iat > latest then return end
   local issued = redis.call('HGET', payout.record, 'iat')
-  if issued and issued >= given.iat then return end
+  if issued and may_count(payout, issued, given) then return end
   local fields = {}
   for _, field in ipairs(SIGNATURE) do
     if given[field] then
@@ -44,7 +59,7 @@ local function renew(payout, first, last)
   end
   drop_approvals(payout.record)
   redis.call('HSET', payout.record, unpack(fields))
-  if payout.state == 'held' and not is_rejected(payout.record) then
+  if payout.state == 'held' and held_kind(payout) ~= 'rejection' then
     move(payout, 'queued', at, '', 'signed again', { 'round', next_round(payout) })
   end
 end
@@ -65,10 +80,10 @@ local function fill_in(record, first, last, batch)
 end
 
 local results = {}
-local i, k = 2, OWN + 1
+local i, k = 4, OWN + 1
 while i <= #ARGV do
-  local has_batch, count = ARGV[i] == '1', tonumber(ARGV[i + 1])
-  local first, last = i + 2, i + 1 + count
+  local has_batch, is_verified, count = ARGV[i] == '1', ARGV[i + 1] == '1', tonumber(ARGV[i + 2])
+  local first, last = i + 3, i + 2 + count
   local record, bucket, batch = KEYS[k], KEYS[k + 1], has_batch and KEYS[k + 2]
   local payout = open(record)
   -- Read the bucket each time. A mark in another key that there are any could be deleted; removed payouts would then be
@@ -76,7 +91,7 @@ while i <= #ARGV do
   local removed = not payout and redis.call('HGET', bucket, string.sub(record, #PAYOUT_PREFIX + 1))
   if payout then
     fill_in(record, first, last, batch)
-    renew(payout, first, last)
+    renew(payout, is_verified, first, last)
     results[#results + 1] = redis.call('HGETALL', record)
   elseif removed then
     results[#results + 1] = removed
