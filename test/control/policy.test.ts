@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { decide } from '../../src/control/policy/decide.js';
+import { decide, toHold } from '../../src/control/policy/decide.js';
 import { parseOfficeHours } from '../../src/control/policy/office-hours.js';
 import { parsePolicy, type Policy } from '../../src/control/policy/policy.js';
 import type { PolicyWorld, Verdict } from '../../src/control/policy/rule.js';
@@ -129,6 +129,9 @@ describe('office hours', () => {
     // The change leaves their beginning out.
     ['Sun 02:30-04:00', '03-28T20:00', '03-29T01:00'],
     [NIGHT, '10-24T21:00', '10-24T22:00'],
+    // The change leaves the whole opening out: the next one is a week later.
+    ['Sun 02:00-03:00', '03-23T12:00', '04-05T00:00'],
+    ['Sun 02:00-03:00', '03-29T12:00', '04-05T00:00'],
   ])('%s: after %s they open at %s', (hours, time, opens) => {
     expect(hoursOf(hours).opensAt(at(time))).toBe(at(opens));
   });
@@ -215,6 +218,21 @@ it('an approval says how many people are missing', () => {
   expect(verdictOf(policy, strange)).toMatchObject({ kind: 'refuse', reason });
   expect(verdictOf({ ...policy, anyoneMayRequest: true }, strange).kind).toBe('send');
   expect(verdictOf(policy, { ...strange, worth: { kind: 'known', micros: 1n } }).kind).toBe('send');
+});
+
+it('a rule that cannot be checked holds that payout alone, and says why', () => {
+  const policy = policyOf([
+    'cap: { count: "5", within: 1h }, over: wait',
+    'window: "Mon-Sun 00:00-24:00 UTC", over: wait',
+  ]);
+  const window = (): never => {
+    throw new RangeError('Invalid time value');
+  };
+  const reason = 'it could not be checked: Invalid time value';
+  const broken = { kind: 'refuse', rule: 'r0', reason };
+  expect(verdictOf(policy, worldOf({ window }))).toMatchObject(broken);
+  expect(toHold({ ...broken, until: undefined } as never)).toMatchObject({ message: expect.stringContaining(reason) });
+  expect(verdictOf(policy, worldOf()).kind).toBe('send');
 });
 
 it('the strictest rule counts, in whatever order they stand, and of those that wait the one that waits longest', () => {

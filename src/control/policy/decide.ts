@@ -28,10 +28,16 @@ export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorl
   const all: Verdict[] = [];
   let isCovered = false;
   for (const rule of policy.rules) {
-    const applies = matches(rule.when, subject, world);
-    if (applies === 'no') continue;
-    if (mayCover(rule, subject, world)) isCovered = true;
-    all.push(applies === 'yes' ? checkRule(rule, subject, world, policy) : waitForRate(rule.name, applies.reason));
+    try {
+      const applies = matches(rule.when, subject, world);
+      if (applies === 'no') continue;
+      if (mayCover(rule, subject, world)) isCovered = true;
+      all.push(applies === 'yes' ? checkRule(rule, subject, world, policy) : waitForRate(rule.name, applies.reason));
+    } catch (error) {
+      // It holds this payout alone: thrown, it would stop the account.
+      const reason = `it could not be checked: ${(error as Error).message}`;
+      all.push({ kind: 'refuse', rule: rule.name, reason, until: undefined });
+    }
   }
   if (!isCovered && policy.uncovered === 'hold') {
     const reason = 'no rule with a cap covers it, and the policy holds such payouts (default: hold)';

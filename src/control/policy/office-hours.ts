@@ -2,6 +2,7 @@ const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
 const DAY_MS = DAY_MINUTES * MINUTE_MS;
+const DAYS_AHEAD = 23;
 
 /** From one minute of a day to another, exclusive. */
 interface Span {
@@ -39,12 +40,15 @@ export class OfficeHours {
 
   /**
    * @param at - wall clock, ms
-   * @returns the next opening: `at` itself if it is open then
+   * @returns the next opening: `at` itself if it is open then; undefined if none comes soon
    */
-  opensAt(at: number): number {
+  opensAt(at: number): number | undefined {
     if (this.isOpen(at)) return at;
-    const starts = Array.from({ length: 9 }, (_, ahead) => this.#startsOf(at + ahead * DAY_MS)).flat();
-    let opens = Math.min(...starts.filter((start) => start > at && this.isOpen(start)));
+    // A week's opening may lie in the hour that the clocks skip.
+    const starts = Array.from({ length: DAYS_AHEAD }, (_, ahead) => this.#startsOf(at + ahead * DAY_MS)).flat();
+    const next = starts.filter((start) => start > at && this.isOpen(start));
+    if (next.length === 0) return undefined;
+    let opens = Math.min(...next);
     // If a clock change skips the beginning, it opens with the change.
     while (opens - MINUTE_MS > at && this.isOpen(opens - MINUTE_MS)) opens -= MINUTE_MS;
     return opens;
