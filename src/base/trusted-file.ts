@@ -1,5 +1,5 @@
-import { readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { parse, resolve, sep } from 'node:path';
 
 /**
  * Files with permissions or secrets. As in sshd, such a file is used only if no one but root and the process's user can
@@ -49,7 +49,7 @@ function isStream(path: string): boolean {
  */
 function readStream(path: string): Buffer {
   const target = findTarget(path);
-  checkFolders(path, target ?? path);
+  checkWay(path);
   const stats = statSync(path);
   if (target !== undefined && stats.isFIFO()) checkOwner(target, stats, WRITE_BY_OTHERS);
   return readFileSync(path);
@@ -71,7 +71,7 @@ function findTarget(path: string): string | undefined {
 export function readTrustedBytes(path: string, forbidden = 0): Buffer {
   try {
     const target = realpathSync(path);
-    checkFolders(path, target);
+    checkWay(path);
     const stats = statSync(target);
     checkOpen(target, stats, forbidden);
     checkOwner(target, stats, WRITE_BY_OTHERS);
@@ -88,17 +88,34 @@ export function readTrustedBytes(path: string, forbidden = 0): Buffer {
  * @throws Error if others can write it, or a folder above it
  */
 export function checkTrustedFolder(dir: string): void {
-  checkFolders(resolve(dir, 'file'), resolve(realpathSync(dir), 'file'));
+  checkWay(resolve(dir, 'file'));
 }
 
-/** Includes a link's folders and those above: who can write one can replace what is in it. */
-function checkFolders(path: string, target: string): void {
-  for (const folder of new Set([...foldersOf(path), ...foldersOf(target)])) checkFolder(folder);
-}
+const MOST_LINKS = 40;
 
-function foldersOf(path: string): string[] {
-  const folder = dirname(resolve(path));
-  return folder === resolve(path) ? [] : [folder, ...foldersOf(folder)];
+/**
+ * Checks every folder in which a name on the way to a file stands, through each link of a chain: who can write one can
+ * replace what is in it.
+ */
+function checkWay(path: string, links = 0): void {
+  const { root } = parse(resolve(path));
+  let at = root;
+  const names = resolve(path).slice(root.length).split(sep).filter(Boolean);
+  for (const [index, name] of names.entries()) {
+    checkFolder(at);
+    const next = resolve(at, name);
+    const stats = lstatSync(next, { throwIfNoEntry: false });
+    if (stats?.isSymbolicLink() === true) {
+      // In a folder with the sticky bit, anyone may have made it. A link's own mode says nothing.
+      checkOwner(next, stats, 0);
+      const target = readlinkSync(next);
+      // A descriptor's link, such as `pipe:[1]`, leads to no name.
+      if (links >= MOST_LINKS || /^\w+:\[/.test(target)) return;
+      checkWay(resolve(at, target, ...names.slice(index + 1)), links + 1);
+      return;
+    }
+    at = next;
+  }
 }
 
 /** In a folder with the sticky bit, only its owner can replace a file. */

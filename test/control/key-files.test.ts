@@ -95,6 +95,23 @@ describe('readTrustedFile', () => {
     }
   });
 
+  it('checks each link of a chain: a folder in the middle may be writable too', () => {
+    const [here, middle] = [folder.make('here'), folder.make('middle')];
+    folder.make('there');
+    const link = folder.at('here', FILE);
+    symlinkSync(file(`there/${FILE}`), folder.at('middle', 'second'));
+    symlinkSync(folder.at('middle', 'second'), link);
+    expect(readTrustedFile(link)).toBe('x');
+    chmodSync(middle, 0o777);
+    expect(() => readTrustedFile(link)).toThrow(`can write ${middle} `);
+    chmodSync(middle, 0o755);
+    // A folder that is a link, to a name beside it.
+    symlinkSync('here', folder.at('folder'));
+    expect(readTrustedFile(folder.at('folder', FILE))).toBe('x');
+    chmodSync(here, 0o777);
+    expect(() => readTrustedFile(folder.at('folder', FILE))).toThrow(`can write ${here} `);
+  });
+
   (process.getuid?.() === 0 ? it : it.skip)('refuses what belongs to someone else: a file, and a folder', () => {
     const [path, user] = [file(), 12345];
     chownSync(path, user, user);

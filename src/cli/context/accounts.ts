@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import {
@@ -10,7 +9,7 @@ import {
 import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../base/config.js';
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
 import { parseInput, platformIdField, toProblems } from '../../base/fields.js';
-import { readSecretFile } from '../../base/trusted-file.js';
+import { readSecretFile, readTrustedFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
 /** `all` means those of the accounts file, unless one is chosen. */
@@ -187,10 +186,11 @@ export function parseAccountsFile(file: string): z.output<typeof accountsFileSch
 
 function readJsonFile(file: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    // It says which gateway is paid from, and by which policy.
+    return JSON.parse(readTrustedFile(file));
   } catch (error) {
     throw new InvalidConfigError([
-      { field: 'PAYOUT_ACCOUNTS_FILE', message: `cannot be read: ${(error as Error).message}` },
+      { field: 'PAYOUT_ACCOUNTS_FILE', message: `cannot be used: ${file} ${(error as Error).message}` },
     ]);
   }
 }

@@ -99,7 +99,7 @@ describe('the accounts file of a worker', () => {
       [[ONE, ONE], 'must name each platformId once'],
       [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
       [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],
-      ['[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
+      ['[{', 'PAYOUT_ACCOUNTS_FILE: cannot be used: '],
     ] as [unknown, string][])
       await expect(read(accounts)).rejects.toThrow(message);
   });
