@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { AbstractConnector, Redis } from 'ioredis';
+import { AbstractConnector, Cluster, Command, Redis } from 'ioredis';
 import { ClosedError, InvalidConfigError, InvalidInputError, type Problem } from '../src/base/errors.js';
 import { closeRedis, connectRedis, type RedisClient } from '../src/base/redis.js';
 import { PayoutOperator } from '../src/control/payout-operator.js';
@@ -102,6 +102,17 @@ const SETTINGS: [setting: string, given: Loose, message: string][] = [
 const hangs = "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')";
 const stays =
   "has no reconnectOnError, so after a failover it would stay with a server that is read-only: use connectRedis(url, 'commands')";
+const unfit = (named: string): string =>
+  `must not have ${named}: the ledger would read other replies than Redis gives. Use connectRedis(url, 'commands')`;
+const UNFIT: readonly [Loose, string][] = [
+  [{ stringNumbers: true }, 'the option stringNumbers (got true)'],
+  [{ replyMapping: 'resp3' }, 'the option replyMapping (got "resp3")'],
+  [{ enableAutoPipelining: true }, 'the option enableAutoPipelining (got true)'],
+  [{ monitor: true }, 'the option monitor (got true)'],
+  [{ readOnly: true }, 'the option readOnly (got true)'],
+];
+const cluster = (options: Loose): Cluster =>
+  new Cluster([{ port: 1 }], { lazyConnect: true, redisOptions: { commandTimeout: 5_000 }, ...options });
 const prefixed = 'must have no keyPrefix, under which no worker looks (got "shop:")';
 
 it.each<[Maker, field: string, message: string, () => Loose]>([
@@ -121,6 +132,10 @@ it.each<[Maker, field: string, message: string, () => Loose]>([
   ...['PayoutProducer', 'PayoutWorker'].flatMap((maker): [Maker, string, string, () => Loose][] => [
     [maker, 'connection', 'is given, but so is redisUrl: give one of them', () => ({ connection })],
     [maker, 'connection', prefixed, () => only(open({ keyPrefix: 'shop:' }))],
+    ...UNFIT.map(([given, named]): [Maker, string, string, () => Loose] => [
+      ...([maker, 'connection', unfit(named), () => only(open(given))] as const),
+    ]),
+    [maker, 'connection', unfit('the option scaleReads (got "slave")'), () => only(cluster({ scaleReads: 'slave' }))],
   ]),
   ['PayoutProducer', 'connection', 'must be an object with duplicate, disconnect', () => only({ password: SECRET })],
   [
@@ -137,6 +152,22 @@ it.each<[Maker, field: string, message: string, () => Loose]>([
   ],
 ])('the options of %s refuse: %s %s', async (maker, field, message, change) => {
   expect(await problemsOf(maker, change())).toEqual([{ field, message }]);
+});
+
+it.each([
+  ['evalsha', 'reply', () => Command.setReplyTransformer('evalsha', () => 'other')],
+  ['hgetall', 'reply', () => Command.setReplyTransformer('hgetall', (reply: unknown) => reply)],
+  ['hget', 'argument', () => Command.setArgumentTransformer('hget', (args) => args.slice(1))],
+] as const)('a client is refused where the program changed what every %s gets (%s)', async (name, kind, change) => {
+  const kept = { ...Command['_transformer'][kind] };
+  try {
+    change();
+    const message = unfit(`a transformer of ${name}, which changes it for every client`);
+    expect(await problemsOf('PayoutProducer', only(open({})))).toEqual([{ field: 'connection', message }]);
+  } finally {
+    if (kept[name] === undefined) delete Command['_transformer'][kind][name];
+    else Command['_transformer'][kind][name] = kept[name];
+  }
 });
 
 const ANN = { by: 'ann', reason: 'a test' };

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import {
   AbstractConnector,
   Cluster,
+  Command,
   type ClusterNode,
   type ClusterOptions,
   type Redis,
@@ -272,6 +274,43 @@ export function findUnlike(client: RedisClient): string | undefined {
 /** What ioredis puts before each key; in a cluster it is set at the top. */
 export function keyPrefixOf(client: RedisClient): string {
   return client.options.keyPrefix ?? serverOptions(client).keyPrefix ?? '';
+}
+
+/** Options of a program's own client by which the ledger would get other replies, or ask another server. */
+const UNFIT_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  stringNumbers: (value) => value === true,
+  replyMapping: (value) => value !== undefined && value !== 'legacy',
+  enableAutoPipelining: (value) => value === true,
+  monitor: (value) => value === true,
+  readOnly: (value) => value === true,
+  scaleReads: (value) => value !== undefined && value !== 'master',
+};
+
+/** What ioredis makes of the replies and arguments of these commands, unless a program changed that for all clients. */
+const PLAIN_REPLIES: Readonly<Record<string, unknown>> = {
+  hgetall: { a: 'b' },
+  ...Object.fromEntries(
+    ['evalsha', 'eval', 'hget', 'hmget', 'hkeys', 'get', 'xrange', 'smembers'].map((name) => [name, ['a', 'b']]),
+  ),
+};
+
+/** @returns the option, or transformer, of a program's own client with which the ledger would not work */
+export function findUnfitOption(client: RedisClient): string | undefined {
+  const given: Readonly<Record<string, unknown>> = { ...serverOptions(client), ...client.options };
+  const option = Object.keys(UNFIT_OPTIONS).find((name) => UNFIT_OPTIONS[name]?.(given[name]));
+  if (option !== undefined) return `the option ${option} (got ${JSON.stringify(given[option])})`;
+  const changed = Object.keys(PLAIN_REPLIES).find((name) => {
+    const command = new Command(name, ['k', 'f'], { replyEncoding: 'utf8' });
+    const reply: unknown = command.transformReply([Buffer.from('a'), Buffer.from('b')]);
+    return !isDeepStrictEqual(reply, PLAIN_REPLIES[name]) || !isSameArguments(name);
+  });
+  return changed === undefined ? undefined : `a transformer of ${changed}, which changes it for every client`;
+}
+
+function isSameArguments(name: string): boolean {
+  const command = new Command(name, ['k', 'f']);
+  command.toWritable(undefined as never);
+  return isDeepStrictEqual(command.args.map(String), ['k', 'f']);
 }
 
 export function serverOptions(client: RedisClient): RedisOptions {

@@ -2,7 +2,14 @@ import type { Telemetry } from 'bullmq';
 import { type Clock, systemClock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
-import { closeRedis, connectRedis, keyPrefixOf, type RedisClient, serverOptions } from '../base/redis.js';
+import {
+  closeRedis,
+  connectRedis,
+  findUnfitOption,
+  keyPrefixOf,
+  type RedisClient,
+  serverOptions,
+} from '../base/redis.js';
 import { checkOptions, objectWith, type OptionRules, requireNone, WATCHING_RULES } from '../base/setting.js';
 import { ACCOUNT_IDENTITY, WORKER_SETTINGS } from '../base/settings.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
@@ -120,7 +127,7 @@ function connect(redisUrl: string | undefined, logger: Logger): RedisClient {
 }
 
 function checkConnection(connection: RedisClient): RedisClient {
-  requireNoPrefix(connection);
+  requireFitClient(connection);
   const { commandTimeout, reconnectOnError, sentinels } = serverOptions(connection);
   const trouble =
     commandTimeout === undefined
@@ -134,10 +141,17 @@ function checkConnection(connection: RedisClient): RedisClient {
 }
 
 /** @throws InvalidConfigError */
-export function requireNoPrefix(connection: RedisClient): void {
+export function requireFitClient(connection: RedisClient): void {
   const prefix = keyPrefixOf(connection);
-  if (prefix === '') return;
-  throw invalid('connection', `must have no keyPrefix, under which no worker looks (got ${JSON.stringify(prefix)})`);
+  if (prefix !== '') {
+    throw invalid('connection', `must have no keyPrefix, under which no worker looks (got ${JSON.stringify(prefix)})`);
+  }
+  const unfit = findUnfitOption(connection);
+  if (unfit === undefined) return;
+  throw invalid(
+    'connection',
+    `must not have ${unfit}: the ledger would read other replies than Redis gives. Use connectRedis(url, 'commands')`,
+  );
 }
 
 function knowReplicas(redis: RedisClient, { redisReplicas, connection }: AccountConnectionOptions): KnownReplicas {

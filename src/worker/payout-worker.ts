@@ -37,7 +37,7 @@ import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
 import { failsafeTelemetry } from '../queues/account-queues.js';
 import { openAccount } from '../queues/open-account.js';
 import { closeRedis, connectLike, connectRedis, findUnlike, type RedisClient, type RedisRole } from '../base/redis.js';
-import { checkTarget, requireNoPrefix } from '../queues/open-ledger.js';
+import { checkTarget, requireFitClient } from '../queues/open-ledger.js';
 import type { OpenControl, WorkerControl } from './account-control.js';
 import { AccountWorker } from './account-worker.js';
 import type { OpeningRuntime } from './account-runtime.js';
@@ -225,7 +225,7 @@ export function requireWorkerOptions(rules: Readonly<Record<string, OptionRule>>
   const { connection } = options;
   if (connection === undefined) return;
   requireNone(checkTarget(options));
-  requireNoPrefix(connection);
+  requireFitClient(connection);
   const message = findUnlike(connection);
   if (message !== undefined) throw new InvalidConfigError([{ field: 'connection', message }]);
 }
