@@ -154,19 +154,21 @@ it.each<[Maker, field: string, message: string, () => Loose]>([
   expect(await problemsOf(maker, change())).toEqual([{ field, message }]);
 });
 
+type Transformers = Record<'reply' | 'argument', Record<string, unknown>>;
+const transformers = (Command as unknown as { readonly _transformer: Transformers })._transformer;
+
 it.each([
-  ['evalsha', 'reply', () => Command.setReplyTransformer('evalsha', () => 'other')],
-  ['hgetall', 'reply', () => Command.setReplyTransformer('hgetall', (reply: unknown) => reply)],
-  ['hget', 'argument', () => Command.setArgumentTransformer('hget', (args) => args.slice(1))],
-] as const)('a client is refused where the program changed what every %s gets (%s)', async (name, kind, change) => {
-  const kept = { ...Command['_transformer'][kind] };
+  ['evalsha', 'reply', () => 'other'],
+  ['hgetall', 'reply', (reply: unknown) => reply],
+  ['hget', 'argument', (args: readonly unknown[]) => args.slice(1)],
+] as const)('a client is refused where the program changed what every %s gets (%s)', async (name, kind, changed) => {
+  const kept = { ...transformers[kind] };
   try {
-    change();
+    transformers[kind][name] = changed;
     const message = unfit(`a transformer of ${name}, which changes it for every client`);
     expect(await problemsOf('PayoutProducer', only(open({})))).toEqual([{ field: 'connection', message }]);
   } finally {
-    if (kept[name] === undefined) delete Command['_transformer'][kind][name];
-    else Command['_transformer'][kind][name] = kept[name];
+    transformers[kind] = kept;
   }
 });
 
