@@ -3,6 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { InvalidConfigError } from './errors.js';
+import { toJsonLine } from './plain-text.js';
 
 /** The health server of a process without payouts of its own: whether it lives, is ready, and its metrics. */
 
@@ -31,7 +32,7 @@ export function answerHealth(registry: Registry, readiness: () => Readiness | Pr
         const isText = typeof body === 'string';
         const type = isText ? registry.contentType : 'application/json; charset=utf-8';
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
-        response.end(isText ? body : `${JSON.stringify(body)}\n`);
+        response.end(isText ? body : toJsonLine(body));
       })
       .catch(() => response.destroy());
   };

@@ -19,11 +19,16 @@ export function toPlainLines(text: string): string {
 
 /** A value as one line of JSON, equal for every reader and harmless to a terminal. */
 export function toJsonLine(value: unknown): string {
+  return `${toPlainJson(value)}\n`;
+}
+
+/** As {@link toJsonLine}, without the line break. */
+export function toPlainJson(value: unknown): string {
   const units = (character: string): string => {
     const codes = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
     return codes.map((code) => `\\u${code.toString(16).padStart(4, '0')}`).join('');
   };
-  return `${JSON.stringify(value).replace(UNSHOWN, units)}\n`;
+  return JSON.stringify(value).replace(UNSHOWN, units);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { followSignals, isAborted, untilAborted, within } from '../base/clock.js';
 import { RedisUnavailableError } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
+import { toPlainJson } from '../base/plain-text.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { EventTail, findEventsEnd, readEvents } from '../producer/events/payout-events.js';
 
@@ -90,7 +91,7 @@ export async function streamEvents({ connection, nextEvents, response, after, si
       const rings = nextEvents();
       const events = await readPatiently(connection, position, ended.signal);
       position = events.at(-1)?.eventId ?? position;
-      text = events.map((event) => `id: ${event.eventId}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+      text = events.map((event) => `id: ${event.eventId}\ndata: ${toPlainJson(event)}\n\n`).join('');
       if (events.length > 0) continue;
       const turn = followSignals(ended.signal, rings);
       await connection.clock.sleep(KEEP_ALIVE_MS, turn.signal);

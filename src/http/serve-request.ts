@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { InvalidInputError } from '../base/errors.js';
 import { parseInput } from '../base/fields.js';
 import type { Logger } from '../base/logger.js';
+import { toPlainJson } from '../base/plain-text.js';
 import { streamEvents } from './event-stream.js';
 import { renderOpenApi } from './openapi.js';
 import { describeProblem, RefusedError, type Reply } from './problem.js';
@@ -14,7 +15,7 @@ import type { TokenEntry, Tokens } from './tokens.js';
 /** From a request to its response: who asks, whether they may, and the one place that writes replies. */
 
 const MAX_BODY_BYTES = 1_048_576;
-/** Of one token's name. */
+/** Of one token's name in its account. */
 const MAX_STREAMS = 20;
 
 /** Labels are routes and status codes: a client cannot invent new ones. */
@@ -72,18 +73,19 @@ export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }
     });
   };
 
-  const openStream = async (name: string, run: () => Promise<void>): Promise<undefined> => {
-    const open = streams.get(name) ?? 0;
+  const openStream = async ({ name, account }: TokenEntry, run: () => Promise<void>): Promise<undefined> => {
+    const key = `${account} ${name}`;
+    const open = streams.get(key) ?? 0;
     if (open >= MAX_STREAMS) {
       const message = `${name} has ${MAX_STREAMS} open event streams: close one, or use one for all its readers`;
       throw new RefusedError('RATE_LIMITED', message, { 'retry-after': '10' });
     }
-    streams.set(name, open + 1);
+    streams.set(key, open + 1);
     metrics.streams.inc();
     try {
       await run();
     } finally {
-      streams.set(name, (streams.get(name) ?? 1) - 1);
+      streams.set(key, (streams.get(key) ?? 1) - 1);
       metrics.streams.dec();
     }
   };
@@ -105,7 +107,7 @@ export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }
     if (count !== undefined && count > 1) await takeLimit(token, count - 1);
     const isAllowed = (): boolean => tokens.has(token, route.right);
     const stream: Call['stream'] = async (after) =>
-      openStream(token.name, async () => streamEvents({ ...account, response, after, signal: closed, isAllowed }));
+      openStream(token, async () => streamEvents({ ...account, response, after, signal: closed, isAllowed }));
     const lastEventId = request.headers['last-event-id']?.toString();
     const reply = await route.handle({ account, token, payoutId, query, body, lastEventId, stream });
     if (route.method === 'POST') {
@@ -191,7 +193,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await readBody(request);
   if (bytes.length === 0) return undefined;
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
-  if (!/^application\/json *(; *charset="?utf-8"?)? *$/i.test(type) || encoding !== 'identity') {
+  if (!isJson(type) || encoding !== 'identity') {
     throw new RefusedError('NOT_JSON', 'Send JSON: `Content-Type: application/json`, UTF-8, not compressed');
   }
   try {
@@ -199,6 +201,13 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   } catch {
     throw new InvalidInputError([{ field: 'body', message: 'is no JSON in UTF-8' }]);
   }
+}
+
+/** Without a pattern that tries the spaces of a long header in every way. */
+function isJson(type: string): boolean {
+  const [media = '', charset, ...others] = type.split(';').map((part) => part.trim().toLowerCase());
+  const isUtf8 = charset === undefined || charset === 'charset=utf-8' || charset === 'charset="utf-8"';
+  return media === 'application/json' && isUtf8 && others.length === 0;
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
@@ -227,7 +236,7 @@ function write(request: IncomingMessage, response: ServerResponse, reply: Reply,
     response.destroy();
     return;
   }
-  const text = JSON.stringify(reply.body);
+  const text = toPlainJson(reply.body);
   response.writeHead(reply.status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),

@@ -14,6 +14,7 @@ import { readSecretFile } from '../base/trusted-file.js';
 import { CurrentFile, readNamedBy } from '../control/keys/current-file.js';
 import { PayoutProducer, type PayoutProducerOptions } from '../control/payout-producer.js';
 import { ask, connectLedger } from '../ledger/ledger-connection.js';
+import { endIdleConnections } from './end-idle-connections.js';
 import { openBell } from './event-stream.js';
 import type { DoorAccount } from './routes.js';
 import { createDoor, HttpMetrics } from './serve-request.js';
@@ -55,6 +56,7 @@ const SERVER_LIMITS = {
   keepAliveTimeout: 65_000,
 } as const;
 /** `timeout` is for a client that does not read. */
+const MOST_BEFORE_IDLE_END = 900;
 const CONNECTION_LIMITS = { maxConnections: 1_000, maxHeadersCount: 64, timeout: 90_000 } as const;
 
 /** @throws InvalidConfigError if it would serve unprotected, or a file or an address cannot be used */
@@ -111,7 +113,10 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
       return [ready, { ready, redis: ready ? 'up' : 'unavailable', tokens: readable }];
     });
     const health = createHttpServer(SERVER_LIMITS, answer);
-    for (const each of [server, health]) servers.push(Object.assign(each, CONNECTION_LIMITS));
+    for (const each of [server, health]) {
+      servers.push(Object.assign(each, CONNECTION_LIMITS));
+      endIdleConnections(each, MOST_BEFORE_IDLE_END);
+    }
     const url = await listen(server, options.serveHost, options.servePort, 'SERVE_PORT');
     const healthUrl = await listen(health, options.healthHost, options.serveHealthPort, 'SERVE_HEALTH_PORT');
     watchFile(serveTokensFile, { interval: TOKENS_READ_EVERY_MS, persistent: false }, reloadTokens);
@@ -151,7 +156,10 @@ async function protect({ serveHost, serveTlsCertFile, serveTrustedProxies }: Ser
     if (!trusts(socket.remoteAddress, 0)) {
       return `Without TLS only the proxies of SERVE_TRUSTED_PROXIES may connect: use their address, ${change}`;
     }
-    if ((headers['x-forwarded-proto'] ?? 'https') === 'https') return undefined;
+    const protocol = headers['x-forwarded-proto'];
+    if (protocol === 'https') return undefined;
+    if (protocol === undefined)
+      return 'The proxy does not say how the request came to it: let it set X-Forwarded-Proto';
     return `The request came to the proxy without TLS: use https, ${change}`;
   };
 }

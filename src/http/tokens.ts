@@ -58,8 +58,12 @@ export class Tokens extends CurrentFile<readonly TokenEntry[]> {
     return found;
   }
 
-  has({ sha256 }: TokenEntry, right: Right): boolean {
-    return this.content.some((entry) => entry.sha256 === sha256 && entry.rights.includes(right));
+  /** Whether an entry is still there with its name and account: a token may have been given to another. */
+  has({ sha256, name, account }: TokenEntry, right: Right): boolean {
+    return this.content.some(
+      (entry) =>
+        entry.sha256 === sha256 && entry.name === name && entry.account === account && entry.rights.includes(right),
+    );
   }
 }
 

@@ -52,8 +52,11 @@ export function toColumnName(name: string): string {
   return COLUMN_OF_FIELD.get(name) ?? name;
 }
 
-/** Spreadsheets run this as a formula, with or without apostrophes (OWASP, "CSV Injection"). */
-const FORMULA = /^'*[=+\-@\t\r]/;
+/**
+ * Spreadsheets run this as a formula, with or without apostrophes (OWASP, "CSV Injection"): also in full width, and
+ * behind what separates cells where the comma does not.
+ */
+const FORMULA = /^'*[;\t\r\n ]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r]|[;\t\r\n] *[=+\-@\uff1d\uff0b\uff0d\uff20]/;
 
 /** Puts an apostrophe before a formula, so that a spreadsheet shows it as text. */
 export function quoteFormula(text: string): string {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { quoteFormula, unquoteFormula } from '../../src/ledger/payout-csv.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import express from 'express';
@@ -217,6 +218,15 @@ describe('a CSV file', () => {
       { payout_id: "'-2+3", ...given },
     ]);
     await account.ledger.change({ payoutId: '-2+3', from: 'queued', to: 'cancelled' });
+  });
+
+  it.each([';=1+1', '; =1', 'a;=1', '\uff1d1+1', 'a\t=1', "';=1", ' =1'])('quotes %j, and reads it again', (text) => {
+    const quoted = quoteFormula(text);
+    expect([quoted, unquoteFormula(quoted)]).toEqual([`'${text}`, text]);
+  });
+
+  it.each(['a=b', 'a - b', 'INV;2', "it's", 'a ; b'])('leaves %j as it is', (text) => {
+    expect(quoteFormula(text)).toBe(text);
   });
 
   it('has all rows in the order of the list; a large batch is counted beside its page', async () => {

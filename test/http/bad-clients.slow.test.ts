@@ -98,6 +98,29 @@ it('ends requests whose headers or bodies come slowly, and serves others meanwhi
   expect(checks.good).toBeGreaterThan(10);
 });
 
+it('serves while more connections than it takes are idle, before and after a request', async () => {
+  const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
+  for (let count = 0; count < 1_100; count += 1) {
+    const socket = await open();
+    socket.resume();
+    if (count % 2 === 0) socket.write(request);
+  }
+  for (let times = 0; times < 3; times += 1) expect(await isServed()).toBe(true);
+});
+
+it('reads a long header about as fast as a short one', async () => {
+  const ask = async (spaces: number) => {
+    const startedAt = performance.now();
+    for (let times = 0; times < 60; times += 1) {
+      const headers = { 'content-type': `application/json${' '.repeat(spaces)}x` };
+      expect((await askDoor(url, 'POST', '/v1/payouts', { token, text: '{}', headers })).status).toBe(415);
+    }
+    return performance.now() - startedAt;
+  };
+  await ask(1);
+  expect(await ask(7_000)).toBeLessThan(500 + 3 * (await ask(1)));
+});
+
 const BAD = [
   'GET /v1/stats HTTP/1.1\r\nHost: x\r\n\r\n',
   'GET /v1/payouts/x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pq_0000000000000000000000000000000000000000000\r\n\r\n',

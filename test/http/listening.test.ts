@@ -71,7 +71,8 @@ it('without TLS it serves a named proxy that had TLS itself, and nobody else', a
       const ask = async (path: string, headers: Record<string, string> = {}) =>
         askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token, headers });
       const good = isNamed ? { status: 200 } : forbidden('SERVE_TRUSTED_PROXIES');
-      for (const path of ['/v1/stats', '/openapi.json']) expect(await ask(path)).toMatchObject(good);
+      const unsaid = forbidden(isNamed ? 'let it set X-Forwarded-Proto' : 'SERVE_TRUSTED_PROXIES');
+      for (const path of ['/v1/stats', '/openapi.json']) expect(await ask(path)).toMatchObject(unsaid);
       expect(await ask('/v1/stats', { 'x-forwarded-proto': 'https' })).toMatchObject(good);
       const plain = forbidden(isNamed ? 'came to the proxy without TLS' : 'SERVE_TRUSTED_PROXIES');
       expect(await ask('/v1/stats', { 'x-forwarded-proto': 'http' })).toMatchObject(plain);

@@ -133,6 +133,22 @@ it('the OpenAPI document and docs/http.md have every route, and refer to what is
     expect(document.components.schemas).toHaveProperty(name);
 });
 
+it('text that a terminal would obey is escaped in every answer, and in events', async () => {
+  const reference = 'a\u009b31m\u202eb';
+  const url = `${rig.door.url}/v1/payouts`;
+  const headers = { authorization: `Bearer ${rig.tokens.all}`, 'content-type': 'application/json' };
+  const strange = payout('c1\u009b', { reference });
+  for (const [method, path, body] of [
+    ['POST', '', JSON.stringify(strange)],
+    ['GET', `/${encodeURIComponent('c1\u009b\u202e')}`, undefined],
+    ['GET', `?state=${encodeURIComponent('\u202e\u0085')}`, undefined],
+  ] as const) {
+    const text = await (await fetch(`${url}${path}`, { method, headers, ...(body !== undefined && { body }) })).text();
+    expect(text).toMatch(/\\u(009b|202e|0085)/);
+    expect(text).not.toMatch(/[\u0080-\u009f\u202a-\u202e]/);
+  }
+});
+
 it('1,000 requests made from the OpenAPI document get no 5xx, and only what it says', async () => {
   const made = { requests: 1_000, seed: 7 };
   const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), made);

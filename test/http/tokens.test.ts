@@ -184,6 +184,31 @@ it('events have a place before the first, and all of the own account come, in or
   expect(await firstOf(1_000, await follow('', { 'last-event-id': first.lastId }))).toEqual(ids);
 });
 
+it('events end where their token was given to another account', async () => {
+  const { tokensFile, door, platformId } = rig;
+  const stream = await follow();
+  const text = await readFile(tokensFile, 'utf8');
+  const other = /name: 'other-shop', account: (\d+)/.exec(text)?.[1] ?? '';
+  const moved = text.replace(`name: 'only-read', account: ${platformId}`, `name: 'only-read', account: ${other}`);
+  expect(moved).not.toBe(text);
+  await writeFile(tokensFile, moved);
+  door.reload();
+  await enqueue('after');
+  await until('it ended', () => stream.isEnded, 30_000);
+  expect(stream.payoutIds).toEqual([]);
+});
+
+it('streams of one name are limited for each account', async () => {
+  const { tokensFile, door, tokens } = rig;
+  const text = await readFile(tokensFile, 'utf8');
+  await writeFile(tokensFile, text.replace("'other-shop'", "'only-read'"));
+  door.reload();
+  for (let count = 0; count < 20; count += 1) await follow();
+  const refused = await rig.ask('GET', '/v1/events', { token: tokens.read });
+  expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+  streams.push(await EventStream.open({ ...rig, tokens: { ...tokens, read: tokens.other } }));
+});
+
 it('events end with their token, and at once when the door stops', async () => {
   const { tokens, tokensFile, door } = rig;
   const stream = await follow();

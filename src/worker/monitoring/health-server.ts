@@ -9,6 +9,7 @@ import { type LedgerObservation, WORKER_SILENT_AFTER_MS } from '../../operator/a
 import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type MonitoredAccount } from './account-snapshot.js';
 import { warnAbout } from './account-warnings.js';
+import { toJsonLine } from '../../base/plain-text.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** Where the health server listens, and what it reports. */
@@ -194,7 +195,7 @@ async function respond({ metrics, accounts }: HealthServerOptions, request: Inco
 }
 
 function json(status: number, body: object): HttpResponse {
-  return { status, contentType: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` };
+  return { status, contentType: 'application/json; charset=utf-8', body: toJsonLine(body) };
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {

@@ -57,6 +57,8 @@ const payoutId = fc.oneof(
 const strangeText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }),
   fc.constantFrom('', ' ', '\u0000', '\ud800', '__proto__', '%', '%2e%2e', '\r\nX: y', 'NaN', '1e400'),
+  // What a terminal or a page would obey: C1, and the direction of text.
+  fc.constantFrom('a\u009b31m', '\u202ex', '\u2066x', '\u0085'),
 );
 
 const strangeValue: fc.Arbitrary<unknown> = fc.oneof(
@@ -136,7 +138,14 @@ function requestsOf({ paths }: OpenApi, tokens: readonly string[]): fc.Arbitrary
     [...tokens, first, first, first].map((each) => `Bearer ${each}`),
     ...['', 'Bearer', 'Bearer x', 'Basic eDp5', `bearer ${first}`, `Bearer ${'y'.repeat(200)}`],
   );
-  const type = mostly(['application/json'], '', 'text/plain', 'application/json; charset=x', ';');
+  const type = mostly(
+    ['application/json'],
+    '',
+    'text/plain',
+    'application/json; charset=x',
+    ';',
+    `application/json${' '.repeat(6_000)}x`,
+  );
   const extra = mostly<Record<string, string>>(
     [{}],
     ...[{ 'last-event-id': 'x' }, { 'content-encoding': 'gzip' }, { expect: '100-continue' }],
@@ -216,6 +225,8 @@ async function exchange(url: string, { body, ...request }: FuzzedRequest, agent:
 function findProblem({ paths }: OpenApi, { method, route = '' }: FuzzedRequest, response: FuzzedResponse) {
   const { status, type, text } = response;
   if (status >= 500) return `${status} ${text}`;
+  if (/[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(text))
+    return `raw characters in ${JSON.stringify(text)}`;
   const allowed = paths[route]?.[method.toLowerCase()]?.responses[status];
   if (allowed === undefined && status !== 404 && status !== 405) return `status ${status} is not in the document`;
   if (method === 'HEAD' || type === 'text/event-stream') return undefined;
