@@ -39,11 +39,20 @@ export const APPROVAL_DECISIONS = ['approve', 'reject', 'unreject'] as const;
 /** What an approver says of a payout: that it may be paid, that it must not be, or that the latter no longer holds. */
 export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
 
+/** What an approval names besides the hash, so that a person reads in the signed text itself what is approved. */
+export interface ApprovedPayment {
+  readonly paymentId: number;
+  readonly amount: string;
+  /** '' for none. */
+  readonly symbol: string;
+  readonly addressTo: string;
+}
+
 /**
  * What one person signs about a payout. `approve` is about exactly one intent: this address, amount and currency.
  * `reject` is about the payoutId, and holds until the same person takes it back (`unreject`).
  */
-export interface Approval {
+export interface Approval extends Partial<ApprovedPayment> {
   /** The environment; undefined if an earlier version signed it. */
   readonly audience?: string | undefined;
   readonly payoutId: string;
@@ -72,6 +81,10 @@ const value = z.string().max(300);
 export const signedApprovalSchema = z.strictObject({
   audience: value.exactOptional(),
   payoutId: value,
+  paymentId: z.int().exactOptional(),
+  amount: value.exactOptional(),
+  symbol: value.exactOptional(),
+  addressTo: value.exactOptional(),
   intent: value,
   decision: z.enum(APPROVAL_DECISIONS),
   reason: value,
@@ -146,8 +159,10 @@ const FIELD = /^(approval|rejection|unrejection):/;
 
 /** A decision as the record has it. The same decision is the same text. */
 export function toApprovalField(approval: SignedApproval): string {
-  const { audience, payoutId, intent, decision, reason, by, at, expiresAt, signature } = approval;
-  return JSON.stringify({ audience, payoutId, intent, decision, reason, by, at, expiresAt, signature });
+  const { audience, payoutId, paymentId, amount, symbol, addressTo, intent, decision, reason } = approval;
+  const { by, at, expiresAt, signature } = approval;
+  const payment = { paymentId, amount, symbol, addressTo };
+  return JSON.stringify({ audience, payoutId, ...payment, intent, decision, reason, by, at, expiresAt, signature });
 }
 
 /**

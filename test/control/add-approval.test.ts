@@ -6,6 +6,7 @@ import type { SignedApproval } from '../../src/ledger/control-record.js';
 import { readEvents } from '../../src/producer/events/payout-events.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
+import { PAYMENT } from './support/signed.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 
 let account: TestAccount;
@@ -18,7 +19,8 @@ afterEach(async () => account.close());
 const AT = '2030-01-01T09:00:00.000Z';
 
 function approval(by: string, changes: Partial<SignedApproval> = {}): SignedApproval {
-  const expiry = (changes.decision ?? 'approve') === 'approve' ? { expiresAt: '2030-01-02T09:00:00.000Z' } : {};
+  const isApproval = (changes.decision ?? 'approve') === 'approve';
+  const expiry = isApproval ? { expiresAt: '2030-01-02T09:00:00.000Z', ...PAYMENT } : {};
   const said = { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', reason: '', by } as const;
   return { ...said, at: AT, ...expiry, signature: 's', ...changes };
 }
@@ -107,6 +109,8 @@ it.each<[string, Partial<SignedApproval>, RegExp]>([
     { decision: 'reject', expiresAt: '2030-01-02T09:00:00.000Z' },
     /^expiresAt: must be absent/,
   ],
+  ['an approval that names no address', { addressTo: undefined } as never, /^addressTo: is missing/],
+  ['a rejection that names a payment', { decision: 'reject', ...PAYMENT }, /addressTo: must be absent where/],
   ['an approval of no intent', { intent: '' }, /^intent: is required where decision is approve/],
   [
     'an unrejection of nothing',

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { hashApproval } from '../../src/control/approvals/approval.js';
+import { hashApproval, paymentOf } from '../../src/control/approvals/approval.js';
 import { readPolicyFile } from '../../src/control/policy/policy-file.js';
 import { parsePolicy } from '../../src/control/policy/policy.js';
 import { SignedAuthority } from '../../src/control/worker/signed-authority.js';
@@ -311,7 +311,8 @@ function signed(amount: string, requestedBy?: string): Payout {
 
 function approval(payout: Payout, by: keyof typeof KEYS, decision: 'approve' | 'reject' = 'approve'): SignedApproval {
   const expiry = decision === 'approve' ? { expiresAt: iso(clock.wallNow() + HOUR_MS) } : {};
-  const said = { payoutId: 'a', intent: intentHashOf(payout), decision, by, at: iso(clock.wallNow()) };
+  const payment = decision === 'approve' ? paymentOf(payout) : {};
+  const said = { payoutId: 'a', intent: intentHashOf(payout), decision, by, at: iso(clock.wallNow()), ...payment };
   return signApproval(KEYS[by], { ...said, ...expiry });
 }
 /** With what alice and bob say. */

@@ -1,3 +1,4 @@
+import { paymentOf } from '../../src/control/approvals/approval.js';
 import { rmSync, symlinkSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
@@ -252,7 +253,8 @@ const signed = signIntent(fields, { requestedBy: 'Rita' });
 
 function approvalOf(key: 2 | 3, decision: 'approve' | 'reject' = 'approve'): SignedApproval {
   const by = key === 2 ? 'alice' : 'bob';
-  return signApproval(key, { payoutId: 'p', intent: intentHashOf({ ...fields, signed }), decision, by });
+  const payment = decision === 'approve' ? paymentOf(fields) : {};
+  return signApproval(key, { payoutId: 'p', intent: intentHashOf({ ...fields, signed }), decision, by, ...payment });
 }
 
 function explain(changes: Partial<Payout> = {}, keyring: typeof PEOPLE | 'none' = PEOPLE, told?: WorkerReport) {
@@ -266,7 +268,7 @@ const verdictOf = ({ decision }: Explanation, name: string): object | undefined 
 it('counts approvals and rejections, and none of what is not verified; takes an address for new, and says so', () => {
   const approvals = [approvalOf(2), approvalOf(3)];
   const rejected = explain({ approvals: [...approvals, approvalOf(3, 'reject')] });
-  expect(verdictOf(rejected, 'two')).toMatchObject({ reason: 'bob rejected it' });
+  expect(rejected.rejectedBy).toEqual(['bob']);
   expect(verdictOf(explain({ approvals }), 'two')).toMatchObject({ kind: 'send' });
   const altered = explain({ amount: '12.6', approvals });
   expect(verdictOf(altered, 'two')).toMatchObject({ kind: 'approve', missing: 2 });

@@ -8,6 +8,7 @@ import type { NewPayout, PayoutInput } from '../../src/ledger/payout.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { openTestKeys, type TestKeys } from './support/key-files.js';
+import { PAYMENT } from './support/signed.js';
 import { TEST_AUDIENCE } from './support/keys.js';
 
 /** Someone who may enqueue, and has no key, brings a signature for a payout that its owner signed. */
@@ -27,7 +28,7 @@ beforeEach(async () => {
   payout = signer.sign(aPayout('p'));
   await account.ledger.enqueue([payout]);
   const intent = payout.signed && hashIntent(intentOf(account.platformId, payout, payout.signed));
-  const said = { payoutId: 'p', intent: intent ?? '', decision: 'approve', reason: '', by: 'ann' } as const;
+  const said = { payoutId: 'p', intent: intent ?? '', decision: 'approve', reason: '', by: 'ann', ...PAYMENT } as const;
   await addApproval(account.ledger, { ...said, at: iso(0), expiresAt: iso(DAY_MS), signature: 's' });
 });
 afterEach(async () => {

@@ -28,7 +28,7 @@ import { signText } from '../../src/control/keys/ed25519.js';
 import type { BoundKeyring, KeyRole } from '../../src/control/keys/keyring.js';
 import type { Approval, SignedApproval } from '../../src/ledger/control-record.js';
 import { keyEntry, type KeyEntry, keyringOf, TEST_AUDIENCE, testKey } from './support/keys.js';
-import { DAY_MS, entryOf, iso, MINUTE_MS, NOW, PLATFORM, signApproval, signIntent } from './support/signed.js';
+import { DAY_MS, entryOf, iso, MINUTE_MS, NOW, PAYMENT, PLATFORM, signApproval, signIntent } from './support/signed.js';
 
 /** When a signature counts, to the millisecond. Test/forging has who may not sign, and what was altered. */
 
@@ -70,10 +70,10 @@ function judgeAct(given: Given) {
 }
 
 function judgeApproval(given: Given) {
-  const approval = { ...stated, ...timesOf(given), decision: 'approve', reason: '' } as const;
+  const approval = { ...stated, ...timesOf(given), decision: 'approve', reason: '', ...PAYMENT } as const;
   const signed = { ...approval, signature: signText(formatApproval(PLATFORM, approval), testKey(1)) };
   const rule = { keyring: keysOf('approver', given.entry), lifetimeMs: 7 * DAY_MS, now: given.now ?? NOW_1 };
-  const payout = { ...stated, platformId: PLATFORM, signedBy: 'x', requestedBy: undefined };
+  const payout = { ...stated, platformId: PLATFORM, signedBy: 'x', requestedBy: undefined, payment: PAYMENT };
   const { refused, counted } = countApprovals(payout, [signed], rule);
   return counted.length > 0 ? 'counts' : (refused[0]?.message ?? '');
 }
@@ -202,7 +202,7 @@ function signed(by: string, change: Partial<Approval> = {}): SignedApproval {
 }
 
 function count(approvals: readonly SignedApproval[], requestedBy = 'Rita') {
-  const payout = { ...CONTENT, platformId: PLATFORM, signedBy: 'shop', requestedBy };
+  const payout = { ...CONTENT, platformId: PLATFORM, signedBy: 'shop', requestedBy, payment: PAYMENT };
   return countApprovals(payout, approvals, { keyring: keyringOf(...ENTRIES), lifetimeMs: DAY_MS, now: NOW + 1 });
 }
 
@@ -215,6 +215,13 @@ describe('approvals of a payout', () => {
   it.each<[string, SignedApproval, RegExp]>([
     ['of who signed the payout, with another key', signed('shop-boss'), /shop asked for the payout, and cannot/],
     ['of another intent', signed('ann', { intent: 'cd'.repeat(32) }), /the payout was signed again since/],
+    [
+      'that shows another address',
+      signed('ann', { addressTo: 'wallet-b' }),
+      /its addressTo is another than that of the payout/,
+    ],
+    ['that shows another amount', signed('ann', { amount: '1' }), /its amount is another/],
+    ['that shows no payment', signed('ann', { paymentId: undefined } as never), /its paymentId is another/],
     ['of two lines', { ...signed('ann'), payoutId: 'p\nintent=' }, /^payoutId: must not contain control characters/],
     ['that holds for longer than the policy lets it', signed('ann', { expiresAt: iso(NOW + DAY_MS + 1) }), /too long/],
   ])('do not count one %s', (_, approval, message) => {
@@ -259,7 +266,7 @@ it('an approval counts for a day', async () => {
   const approval = await signWith(
     signer,
     PLATFORM,
-    makeApproval({ ...CONTENT, reason: '' }, signer, NOW, APPROVAL_LIFETIME_MS),
+    makeApproval({ ...CONTENT, reason: '', payment: PAYMENT }, signer, NOW, APPROVAL_LIFETIME_MS),
   );
   expect(Date.parse(approval.expiresAt ?? '') - Date.parse(approval.at)).toBe(DAY_MS);
   expect([...count([approval]).approvedBy]).toEqual(['ann']);

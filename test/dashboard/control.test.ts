@@ -234,6 +234,8 @@ it('POST /approvals keeps what counts, says what is missing, and tells the worke
   expect(await post(back.stdout)).toMatchObject({ status: 200, body: taken });
 });
 
+const NO_PAYMENT = { paymentId: undefined, amount: undefined, symbol: undefined, addressTo: undefined };
+
 describe('an upload is refused', () => {
   let right: Body;
   beforeAll(async () => {
@@ -249,16 +251,21 @@ describe('an upload is refused', () => {
   it.each<Refusal>([
     ['with nothing in it', () => '', 400, /payoutId: is missing.*signature: is missing/],
     ['that is no JSON', () => '{', 400, /no JSON/],
-    ['with a field that is none', (body) => ({ ...body, amount: '1' }), 400, /amount: is not a known field/],
+    ['with a field that is none', (body) => ({ ...body, note: '1' }), 400, /note: is not a known field/],
     ['that is too long', (body) => ({ ...body, payout: 'x'.repeat(17_000) }), 413, /./],
     ['of another intent', (body) => ({ ...body, intent: '0'.repeat(64) }), 403, /about another payout/],
     [
       'turned into a rejection',
-      (body) => ({ ...body, decision: 'reject', expiresAt: undefined }),
+      (body) => ({ ...body, decision: 'reject', ...NO_PAYMENT, expiresAt: undefined }),
       403,
       /is not over it/,
     ],
-    ['of a rejection that expires', (body) => ({ ...body, decision: 'reject' }), 400, /expiresAt: must be absent/],
+    [
+      'of a rejection that expires',
+      (body) => ({ ...body, ...NO_PAYMENT, decision: 'reject' }),
+      400,
+      /expiresAt: must be absent/,
+    ],
     ['of no payout', (body) => ({ ...body, payoutId: 'none' }), 404, /none not found/],
     ...['application/jsonx', ''].map(withHeader('content-type', 415, /application\/json/)),
     withHeader('sec-fetch-site', 403, /./)('same-site'),

@@ -206,16 +206,17 @@ async function signText(run: Run, shown: ShownPayout, intent: string): Promise<v
   const { context, ledger, decision, flags, approver, lifetimeMs, reason } = run;
   const { platformId } = ledger.connection;
   const { payoutId } = shown.about;
-  const approval = makeApproval({ payoutId, intent, decision, reason }, approver, Date.now(), lifetimeMs);
+  const { payment } = shown.about;
+  const approval = makeApproval({ payoutId, intent, decision, reason, payment }, approver, Date.now(), lifetimeMs);
   if (approver.signer === undefined) {
     const text = formatApproval(platformId, approval);
-    context.writeJson({ ...approval, ...describeForOthers(shown), text });
+    context.writeJson({ ...approval, text });
     return;
   }
   const signed = await signApproval(approver.signer, platformId, approval);
   requireApproval(shown.payout, signed, viewNow(run));
   if (flags.offline === true) {
-    context.writeJson({ ...signed, ...describeForOthers(shown) });
+    context.writeJson(signed);
     return;
   }
   await addApproval(ledger, signed, approver.person);
@@ -227,13 +228,6 @@ async function signText(run: Run, shown: ShownPayout, intent: string): Promise<v
 function endOf({ decision, payoutId, expiresAt }: Approval): string {
   if (expiresAt !== undefined) return ` until ${formatTimeUtc(expiresAt)}`;
   return decision === 'reject' ? `, until this person takes it back: \`payouts unreject ${payoutId}\`` : '';
-}
-
-/** For people to read. The approval's signature covers it by the hash of the intent alone. */
-function describeForOthers({ payout, about }: ShownPayout): object {
-  const { paymentId, amount, symbol, addressTo } = payout;
-  const { signedBy, requestedBy } = about;
-  return { payout: { paymentId, amount, symbol, addressTo, signedBy, requestedBy } };
 }
 
 /** A script may use the commands alike. */

@@ -1,5 +1,5 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
-import { type ApprovalCount, countApprovals, hashApproval } from '../../control/approvals/approval.js';
+import { type ApprovalCount, countApprovals, hashApproval, paymentOf } from '../../control/approvals/approval.js';
 import { decide } from '../../control/policy/decide.js';
 import type { PolicyRule, PolicyWorld } from '../../control/policy/rule.js';
 import { hashIntent, type Intent, intentOf, intentOfProof } from '../../control/intents/intent.js';
@@ -147,7 +147,8 @@ export function verifyApprovals(
   if (keyring === undefined) return missing.map((hash) => finding(describeMissing(hash), APPROVAL_REMOVED));
   const { key, intent } = signed;
   const signedBy = keyring.find(key)?.person ?? '';
-  const about = { platformId, payoutId: send.payoutId, intent, signedBy, requestedBy: payout.requestedBy };
+  const payment = paymentOf({ payoutId: send.payoutId, ...send.request });
+  const about = { platformId, payoutId: send.payoutId, intent, signedBy, requestedBy: payout.requestedBy, payment };
   const countThen = (approvals: readonly SignedApproval[], now: number): ApprovalCount =>
     countApprovals(about, approvals, { keyring: keysOfThen(keyring), lifetimeMs: Infinity, now });
   const there = counted.flatMap((hash) => byHash.get(hash) ?? []);

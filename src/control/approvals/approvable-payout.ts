@@ -4,7 +4,7 @@ import type { Payout } from '../../ledger/payout.js';
 import { intentOf } from '../intents/intent.js';
 import { verifyIntent } from '../intents/verify-intent.js';
 import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
-import { type ApprovedPayout, countApprovals, hasAsked, LONGEST_APPROVAL_MS } from './approval.js';
+import { type ApprovedPayout, countApprovals, hasAsked, LONGEST_APPROVAL_MS, paymentOf } from './approval.js';
 import { countRejections, type Rejection } from './rejection.js';
 
 export interface DecidablePayout {
@@ -47,7 +47,14 @@ export function requireDecidable(payout: Payout, decision: ApprovalDecision, vie
   const verdict = identify(payout, view);
   if (typeof verdict !== 'string') return verdict;
   if (decision === 'approve') throw new NotVerifiedError(`Payout ${payoutId} is not verified. ${verdict}`);
-  const about = { platformId: view.platformId, payoutId, intent: '', signedBy: '', requestedBy };
+  const about = {
+    platformId: view.platformId,
+    payoutId,
+    intent: '',
+    signedBy: '',
+    requestedBy,
+    payment: paymentOf(payout),
+  };
   return { payout, about, fault: verdict };
 }
 
@@ -57,7 +64,14 @@ export function identify(payout: Payout, { platformId, keyring, now }: ApprovalV
   const verdict = verifyIntent(intentOf(platformId, payout, signed ?? UNSIGNED), signed, keyring, now);
   if (verdict.kind === 'refused') return verdict.message;
   const { signer, intentHash: intent } = verdict;
-  const about = { platformId, payoutId, intent, signedBy: signer.person, requestedBy: signed?.requestedBy };
+  const about = {
+    platformId,
+    payoutId,
+    intent,
+    signedBy: signer.person,
+    requestedBy: signed?.requestedBy,
+    payment: paymentOf(payout),
+  };
   return { payout, signer, about };
 }
 

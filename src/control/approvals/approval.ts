@@ -1,4 +1,5 @@
-import type { Approval, SignedApproval } from '../../ledger/control-record.js';
+import type { Approval, ApprovedPayment, SignedApproval } from '../../ledger/control-record.js';
+import type { SignedFields } from '../intents/intent.js';
 import { formatStatement, hashText, StatementError, tryFormat } from '../intents/statement.js';
 import { verifySigner } from '../intents/verify-signature.js';
 import type { KeyFinder } from '../keys/keyring.js';
@@ -6,13 +7,17 @@ import { namesPerson } from '../keys/person.js';
 import type { ActSigner } from './act-signer.js';
 
 /**
- * The ten lines that are signed.
+ * The lines that are signed. Those of the payment are empty unless it is an approval.
  * @throws StatementError when a value cannot stand on one line
  */
 export function formatApproval(platformId: number, approval: Approval): string {
   return formatStatement('approval', approval.audience, [
     ['platformId', String(platformId)],
     ['payoutId', approval.payoutId],
+    ['paymentId', approval.paymentId === undefined ? '' : String(approval.paymentId)],
+    ['amount', approval.amount ?? ''],
+    ['symbol', approval.symbol ?? ''],
+    ['addressTo', approval.addressTo ?? ''],
     ['intent', approval.intent],
     ['decision', approval.decision],
     ['reason', approval.reason],
@@ -32,6 +37,14 @@ export const APPROVAL_LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** Longest lifetime that is signed, in ms: no intent lasts longer. */
 export const LONGEST_APPROVAL_MS = 7 * APPROVAL_LIFETIME_MS;
 
+interface AskedApproval extends Pick<Approval, 'payoutId' | 'intent' | 'decision' | 'reason'> {
+  readonly payment: ApprovedPayment;
+}
+
+export function paymentOf({ paymentId, amount, symbol = '', addressTo }: SignedFields): ApprovedPayment {
+  return { paymentId, amount, symbol, addressTo };
+}
+
 /**
  * The text that {@link signApproval} or another program signs.
  * @param by - the key's name and the environment
@@ -39,14 +52,15 @@ export const LONGEST_APPROVAL_MS = 7 * APPROVAL_LIFETIME_MS;
  * @param lifetimeMs - of an approval: nothing else expires
  */
 export function makeApproval(
-  { payoutId, intent, decision, reason }: Pick<Approval, 'payoutId' | 'intent' | 'decision' | 'reason'>,
+  { payoutId, intent, decision, reason, payment }: AskedApproval,
   { name: by, audience }: Pick<ActSigner, 'name' | 'audience'>,
   now: number,
   lifetimeMs: number,
 ): Approval {
   const at = new Date(now).toISOString();
-  const expiry = decision === 'approve' ? { expiresAt: new Date(now + lifetimeMs).toISOString() } : {};
-  return { audience, payoutId, intent, decision, reason, by, at, ...expiry };
+  const said = { intent, decision, reason, by, at };
+  if (decision !== 'approve') return { audience, payoutId, ...said };
+  return { audience, payoutId, ...payment, ...said, expiresAt: new Date(now + lifetimeMs).toISOString() };
 }
 
 export async function signApproval(signer: ActSigner, platformId: number, approval: Approval): Promise<SignedApproval> {
@@ -59,6 +73,7 @@ export interface ApprovedPayout {
   readonly intent: string;
   readonly signedBy: string;
   readonly requestedBy: string | undefined;
+  readonly payment: ApprovedPayment;
 }
 
 export interface ApprovalCount {
@@ -98,6 +113,8 @@ export function countApprovals(
   return { approvedBy, counted, refused };
 }
 
+const PAYMENT_FIELDS = ['paymentId', 'amount', 'symbol', 'addressTo'] as const;
+
 function verify(
   payout: ApprovedPayout,
   approval: SignedApproval,
@@ -108,6 +125,9 @@ function verify(
   if (approval.payoutId !== payout.payoutId || approval.intent !== payout.intent) {
     return { message: 'it is about another payout, or the payout was signed again since' };
   }
+  // A person may have been shown another payment beside the right hash.
+  const other = PAYMENT_FIELDS.find((field) => approval[field] !== payout.payment[field]);
+  if (other !== undefined) return { message: `its ${other} is another than that of the payout` };
   const { expiresAt = '' } = approval;
   const signer = verifySigner(text, { ...approval, expiresAt }, { role: 'approver', lifetimeMs }, keyring, now);
   if (signer.kind === 'refused') return signer;

@@ -14,7 +14,7 @@ import { hashApproval } from '../approvals/approval.js';
 import { type ApprovalView, requireDecidable, verifyApprovals } from '../approvals/approvable-payout.js';
 import { holdRejected } from '../approvals/rejection.js';
 
-const BESIDE_IT = ['payout', 'text'];
+const BESIDE_IT = ['text'];
 
 /**
  * Parses the output of `payouts approve --offline` without verifying it.
@@ -80,6 +80,13 @@ function parseApproval(input: unknown): SignedApproval {
   const { decision, intent, expiresAt } = approval;
   if (intent === '' && decision !== 'reject') {
     throw new InvalidInputError([{ field: 'intent', message: `is required where decision is ${decision}` }]);
+  }
+  const isPaymentGiven = [approval.paymentId, approval.amount, approval.symbol, approval.addressTo].map(
+    (each) => each !== undefined,
+  );
+  if (isPaymentGiven.some((isGiven) => isGiven !== (decision === 'approve'))) {
+    const message = `${decision === 'approve' ? 'are required' : 'must be absent'} where decision is ${decision}`;
+    throw new InvalidInputError([{ field: 'paymentId, amount, symbol, addressTo', message }]);
   }
   // A rejection with an end would stop counting, and none does.
   if ((expiresAt === undefined) === (decision === 'approve')) {

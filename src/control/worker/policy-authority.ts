@@ -6,7 +6,7 @@ import type { Hold, Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import type { Spend, SpendEvent } from '../../ledger/control-record.js';
 import type { SendAuthority, SendPermit } from '../../worker/sender/send-authority.js';
-import { type ApprovalCount, countApprovals, NO_APPROVALS } from '../approvals/approval.js';
+import { type ApprovalCount, countApprovals, NO_APPROVALS, paymentOf } from '../approvals/approval.js';
 import type { PolicedRuntime, PolicyInForce } from '../control-runtime.js';
 import { findStranger } from '../keys/person.js';
 import { decide, type Decision, toHold } from '../policy/decide.js';
@@ -219,12 +219,13 @@ export class PolicyAuthority implements SendAuthority {
     else if (verdict.kind !== 'send') this.#lines.leave(payoutId);
   }
 
-  #countApprovals({ payoutId, approvals = [], signed: stored }: Payout, signed: SignedSend | undefined): ApprovalCount {
+  #countApprovals(given: Payout, signed: SignedSend | undefined): ApprovalCount {
+    const { payoutId, approvals = [], signed: stored } = given;
     const { platformId, keyring, clock } = this.#runtime;
     if (keyring === undefined || signed === undefined) return NO_APPROVALS;
     const signedBy = keyring.find(signed.key)?.person ?? '';
     const requestedBy = stored?.requestedBy;
-    const payout = { platformId, payoutId, intent: signed.intent, signedBy, requestedBy };
+    const payout = { platformId, payoutId, intent: signed.intent, signedBy, requestedBy, payment: paymentOf(given) };
     const [lifetimeMs, now] = [this.#loaded.policy.approvalsExpireAfterMs, clock.wallNow()];
     return countApprovals(payout, approvals, { keyring, lifetimeMs, now });
   }

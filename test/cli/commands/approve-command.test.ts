@@ -190,7 +190,17 @@ it('approvals that are signed elsewhere are printed, signed by OpenSSH, and stor
   const printed = await cli.run('approve', 'p', '--offline', '--key-name', 'bob', '--reason', 'ticket 9');
   expect(printed.code).toBe(0);
   const line = JSON.parse(printed.stdout) as { readonly text: string };
-  expect(line).toMatchObject({ by: 'bob', payout: { addressTo: ADDRESS, amount: '12.5' } });
+  // What is signed names the payment itself: nothing beside it has to be believed.
+  expect(line).toMatchObject({ by: 'bob', addressTo: ADDRESS, amount: '12.5' });
+  expect(line.text).toMatch(
+    new RegExp(`\npaymentId=7\namount=12\\.5\nsymbol=\naddressTo=${ADDRESS}\nintent=[0-9a-f]{64}\n`),
+  );
+  const swapped = { ...line, addressTo: 'TEvil', text: line.text.replace(ADDRESS, 'TEvil') };
+  const evil = spawnSync('ssh-keygen', ['-q', '-Y', 'sign', '-f', rig.files.bob, '-n', 'approval.payout-queue'], {
+    input: swapped.text,
+  });
+  const told = await cli.run(...(await store(JSON.stringify({ ...swapped, signature: String(evil.stdout) }))));
+  expect(told).toMatchObject({ code: 5, stderr: textWith('its addressTo is another than that of the payout') });
   const args = ['-q', '-Y', 'sign', '-f', rig.files.bob, '-n', 'approval.payout-queue'];
   const signature = String(spawnSync('ssh-keygen', args, { input: line.text }).stdout);
   expect(await counted('p')).toEqual([]);

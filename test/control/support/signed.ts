@@ -43,6 +43,9 @@ export function intentHashOf(payout: SignedFields & Pick<Payout, 'signed'>) {
   return hashIntent(intentOf(PLATFORM, payout, payout.signed));
 }
 
+/** What is approved unless it is said otherwise. */
+export const PAYMENT = { paymentId: 6, amount: '12.5', symbol: '', addressTo: 'wallet-a' };
+
 /** For a day, unless it is said otherwise. */
 export function signApproval(
   key: number,
@@ -51,7 +54,8 @@ export function signApproval(
 ): SignedApproval {
   const expiry = (given.decision ?? 'approve') === 'approve' ? { expiresAt: iso(NOW + DAY_MS) } : {};
   const said = { audience: TEST_AUDIENCE, decision: 'approve', reason: '', at: iso(NOW) } as const;
-  const approval: Approval = { ...said, ...expiry, ...given };
+  const payment = Object.keys(expiry).length === 0 ? {} : PAYMENT;
+  const approval: Approval = { ...said, ...expiry, ...payment, ...given };
   return { ...approval, signature: signText(formatApproval(platformId, approval), testKey(key)) };
 }
 

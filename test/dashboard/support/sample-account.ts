@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatApproval } from '../../../src/control/approvals/approval.js';
+import { formatApproval, paymentOf } from '../../../src/control/approvals/approval.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
@@ -151,7 +151,8 @@ rules:
     message: 'Rule four-eyes of the policy: it is 7200, more than 5000.',
   });
   const said = { payoutId: 'signed:large', intent, decision: 'approve', reason: 'invoice checked', by: 'ann' } as const;
-  const approval = { audience: TEST_AUDIENCE, ...said, at: iso(0), expiresAt: iso(24 * HOUR_MS) };
+  const payment = paymentOf(await ledger.require('signed:large'));
+  const approval = { audience: TEST_AUDIENCE, ...said, ...payment, at: iso(0), expiresAt: iso(24 * HOUR_MS) };
   const signature = signText(formatApproval(platformId, approval), ann.privateKey);
   await addApproval(ledger, { ...approval, signature });
   const full = 'Rule day of the policy: 18000 of 20000 are spent, and it is 4000.';

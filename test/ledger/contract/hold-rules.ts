@@ -151,7 +151,8 @@ const SAID: SignedApproval = {
 const LATER = { at: '2030-01-01T01:00:00.000Z' };
 const say = async (more: Partial<SignedApproval> = {}) => {
   const { expiresAt, ...said } = { ...SAID, ...more };
-  await addApproval(ledger, { ...said, ...(said.decision === 'approve' && { expiresAt }) });
+  const payment = { paymentId: 7, amount: '1', symbol: '', addressTo: 'w' };
+  await addApproval(ledger, { ...said, ...(said.decision === 'approve' && { ...payment, expiresAt }) });
 };
 const permitted = async () => nextBegin(sender, await takeLease(sender, 'one'), 'p');
 

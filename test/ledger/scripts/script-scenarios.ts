@@ -246,7 +246,8 @@ export const scriptScenarios: readonly ScriptScenario[] = [
       reason: 'looked it up',
       by: 'ann',
     } as const;
-    return addApproval(ledger, { ...said, at, expiresAt, signature: 's' });
+    const payment = { paymentId: 7, amount: '1', symbol: '', addressTo: 'w' };
+    return addApproval(ledger, { ...said, ...payment, at, expiresAt, signature: 's' });
   }),
   scene('pause-account', nothing, pause),
   scene('resume-account', pause, async ({ ledger }) => ledger.resume('ann', 'over')),

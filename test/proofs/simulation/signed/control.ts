@@ -7,7 +7,7 @@ import {
   formatAct,
   ACT_LIFETIME_MS,
 } from '../../../../src/control/approvals/act.js';
-import { formatApproval } from '../../../../src/control/approvals/approval.js';
+import { formatApproval, paymentOf } from '../../../../src/control/approvals/approval.js';
 import { INTENT_LIFETIME_MS, IntentSigner } from '../../../../src/control/intents/intent-signer.js';
 import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
@@ -65,7 +65,8 @@ export function signApproval(
 ): SignedApproval {
   const expiry = decision === 'approve' ? { expiresAt: new Date(expiresAt).toISOString() } : {};
   const intent = intentHashOf(about);
-  const said = { audience: TEST_AUDIENCE, payoutId, intent, decision, reason: '', by: key.name };
+  const payment = decision === 'approve' ? paymentOf(about) : {};
+  const said = { audience: TEST_AUDIENCE, payoutId, ...payment, intent, decision, reason: '', by: key.name };
   const stated = { ...said, at: new Date(at).toISOString(), ...expiry };
   return { ...stated, signature: signText(formatApproval(PLATFORM_ID, stated), key.private) };
 }
