@@ -18,12 +18,26 @@ const {
 const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 const booked = new Set(lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as PayoutEvent).id));
 
+/**
+ * What the books say of the payout from this event on. A final state can still be corrected: by a late payment, or by an
+ * adoption, after which the payout is open again.
+ */
+function entryOf({ type, to }: PayoutEvent): string | undefined {
+  if (type === 'late_payment') return 'paid late, perhaps twice: a person compares';
+  if (type !== 'state') return undefined;
+  if (to === 'completed') return 'paid';
+  if (to === 'failed' || to === 'cancelled') return 'not paid';
+  if (to === 'written_off') return 'settled by a person: ask who wrote it off';
+  return 'open';
+}
+
 /** With a database: INSERT … ON CONFLICT (event_id) DO NOTHING, in one transaction with what else the event changes. */
 async function book(event: PayoutEvent): Promise<void> {
   if (booked.has(event.id)) return;
   await appendFile(file, `${JSON.stringify(event)}\n`, { flush: true });
   booked.add(event.id);
-  process.stdout.write(`${event.payoutId ?? 'account'}: ${event.to ?? event.type}\n`);
+  const entry = entryOf(event);
+  if (entry !== undefined) process.stdout.write(`${event.payoutId ?? ''}: ${entry}\n`);
 }
 
 const stop = new AbortController();

@@ -63,6 +63,7 @@ const payoutSchema = z.looseObject({
   amount: z.string(),
   addressTo: z.string(),
   state: stateField,
+  final: z.boolean(),
   attempt: z.int(),
   txhash: optionalText,
   fee: optionalText,
@@ -100,6 +101,7 @@ const eventSchema = z.looseObject({
   attempt: z.int().optional(),
   from: stateField.optional(),
   to: stateField.optional(),
+  final: z.boolean().optional(),
   at: timeField,
 });
 

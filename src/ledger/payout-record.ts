@@ -8,7 +8,7 @@ import {
   UnreadableRecordError,
   type ValidPayout,
 } from './payout.js';
-import { isPayoutState, type PayoutState, stateOfCode } from './states.js';
+import { isFinal, isPayoutState, type PayoutState, stateOfCode } from './states.js';
 
 /** Short values keep the Redis hash compact. */
 export type PayoutRecord = Readonly<Record<string, string>>;
@@ -54,6 +54,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
   return {
     payoutId,
     state,
+    final: isFinal(state),
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
     requeueCount: Number(record['round'] ?? 0),

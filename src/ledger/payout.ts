@@ -207,6 +207,11 @@ export interface MissingApprovals {
 /** A payout as the ledger has it. */
 export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly state: PayoutState;
+  /**
+   * The queue does nothing more with it. Two proofs still correct it, each with an event: an adoption of a ledger that
+   * forgot a send (`unknown` or `in_progress`), and `late_payment`.
+   */
+  readonly final: boolean;
   readonly notBefore?: string | undefined;
   /** How many times a send was begun. */
   readonly attempt: number;

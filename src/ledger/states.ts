@@ -119,7 +119,18 @@ const STATES = {
   },
   cancelled: {
     code: 'x',
-    meaning: 'never sent, given up after a rejection, or written off; final',
+    meaning: 'never sent, or given up after a rejection: nothing was paid; final',
+    final: true,
+    needsJob: false,
+    queue: null,
+    waitsFor: null,
+    isUnsent: false,
+    isAgeWatched: false,
+    tone: 'muted',
+  },
+  written_off: {
+    code: 'w',
+    meaning: 'settled by a person outside the queue; paid or not: ask, do not book by it; final',
     final: true,
     needsJob: false,
     queue: null,
@@ -156,6 +167,14 @@ export const STATE_MEANING = mapStates((state) => STATES[state].meaning) as Read
 
 /** Final states are never left, except that an adopted ledger may have to admit that it forgot a send. */
 export const FINAL_STATES: readonly PayoutState[] = statesWith('final', true);
+
+/**
+ * The queue does nothing more with the payout. Only a proof corrects it: an adoption (it becomes `unknown` or
+ * `in_progress`), or a late payment.
+ */
+export function isFinal(state: PayoutState): boolean {
+  return STATES[state].final;
+}
 
 export const STATES_WITH_JOB = statesWith('needsJob', true);
 export type StateWithJob = StatesWith<'needsJob', true>;
@@ -256,7 +275,7 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'unknown', to: 'in_progress', when: "an operator gives the txhash, or the attempt's own late response does" },
   { from: 'unknown', to: 'rejected', when: "the attempt's own late response says that the call failed" },
   { from: 'unknown', to: 'queued', when: 'an operator states that it was not sent' },
-  { from: 'unknown', to: 'cancelled', when: 'an operator writes it off' },
+  { from: 'unknown', to: 'written_off', when: 'an operator writes it off' },
   {
     from: 'queued',
     to: 'in_progress',
@@ -277,6 +296,8 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'rejected', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
   { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
   { from: 'cancelled', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
+  { from: 'written_off', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'written_off', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
 ];
 
 /**

@@ -14,6 +14,8 @@ export interface Notification {
   readonly eventId: string;
   /** The payout's new state, or the account's event. */
   readonly type: PayoutEventName;
+  /** Whether the payout's state at the event is final, see `Payout.final`. Absent if the event names no state. */
+  readonly final?: boolean;
   readonly platformId: number;
   /** ISO 8601, UTC. */
   readonly at: string;
@@ -29,7 +31,7 @@ export interface Notification {
 }
 
 /** Without addresses and metadata, which do not belong in a chat. */
-type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'paymentId' | 'amount' | 'attempt'> &
+type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'final' | 'paymentId' | 'amount' | 'attempt'> &
   Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash' | 'verified'>>;
 
 const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
@@ -66,12 +68,13 @@ export function describeEvent(
   payout: Payout | undefined,
   currencies: readonly Currency[] = [],
 ): Notification {
-  const { id, eventId, at, by, reason, hash } = event;
+  const { id, eventId, final, at, by, reason, hash } = event;
   const runbook = RUNBOOKS[type];
   return {
     id: `${platformId}:${id}`,
     eventId,
     type,
+    ...(final === undefined ? {} : { final }),
     platformId,
     at,
     ...(by === undefined ? {} : { by }),
@@ -89,11 +92,11 @@ export function describeEvent(
 }
 
 function pickFields(payout: Payout): NotifiedPayout {
-  const { payoutId, state, paymentId, amount, attempt } = payout;
+  const { payoutId, state, final, paymentId, amount, attempt } = payout;
   const { symbol, reference, batch, held, message, txhash, lateTxhash, verified } = payout;
   const optional = { symbol, reference, batch, held, message, txhash, lateTxhash, verified };
   const known = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
-  return { payoutId, state, paymentId, amount, attempt, ...known };
+  return { payoutId, state, final, paymentId, amount, attempt, ...known };
 }
 
 const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {

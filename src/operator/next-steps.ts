@@ -152,8 +152,14 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
     case 'cancelled':
       return [
         {
-          when: 'Nothing: it is never sent. If it was not settled in another way and is still to be paid: enqueue it under a new payoutId.',
+          when: 'Nothing: it is never sent. If it is still to be paid: enqueue it under a new payoutId.',
           ...enqueueCommand(payout),
+        },
+      ];
+    case 'written_off':
+      return [
+        {
+          when: 'Nothing: it is never sent. Whether it was paid, only who wrote it off knows: ask, and read the reason in its history, before anything is booked or paid again.',
         },
       ];
   }

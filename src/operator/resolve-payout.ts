@@ -20,7 +20,7 @@ export type Resolution =
     }
   /** It was not sent: it is queued again and will be paid. */
   | { readonly kind: 'not_sent' }
-  /** It is settled in another way: it is cancelled, and never sent again. */
+  /** A person settled it outside the queue, paid or not: it is `written_off`, and never sent again. */
   | { readonly kind: 'write_off' };
 
 /** The payout that was decided about. */
@@ -54,7 +54,7 @@ export async function resolvePayout(
     case 'not_sent':
       return changeOnePayout(account, { ...decided, from: 'unknown', to: 'queued' }, actor, signer);
     case 'write_off':
-      return changeOnePayout(account, { ...decided, from: 'unknown', to: 'cancelled' }, actor);
+      return changeOnePayout(account, { ...decided, from: 'unknown', to: 'written_off' }, actor);
   }
 }
 

@@ -31,7 +31,16 @@ const onDamage = (message: string) => void damage.push(message);
 function on(day: string, payoutId: string, given: Partial<Payout> = {}): Payout {
   const at = `${day}T10:00:00.000Z`;
   return {
-    ...{ payoutId, state: 'completed', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', attempt: 1, requeueCount: 0 },
+    ...{
+      payoutId,
+      state: 'completed',
+      final: true,
+      paymentId: 6,
+      amount: '12.5',
+      addressTo: 'TXYZ9',
+      attempt: 1,
+      requeueCount: 0,
+    },
     ...{ txhash: `0x${payoutId}`, createdAt: at, updatedAt: at, history: [{ at, to: 'queued' }], ...given },
   };
 }

@@ -24,7 +24,15 @@ beforeEach(() => {
   authority = open();
   const [fields, at] = [{ payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' }, clock.wallNow()];
   const times = { createdAt: iso(at), updatedAt: iso(at), history: [] };
-  payout = { ...fields, ...times, state: 'queued', attempt: 0, requeueCount: 0, signed: signIntent(fields, { at }) };
+  payout = {
+    ...fields,
+    ...times,
+    state: 'queued',
+    final: false,
+    attempt: 0,
+    requeueCount: 0,
+    signed: signIntent(fields, { at }),
+  };
 });
 
 function anAct(given: Partial<Act> = {}) {

@@ -259,7 +259,7 @@ function approvalOf(key: 2 | 3, decision: 'approve' | 'reject' = 'approve'): Sig
 
 function explain(changes: Partial<Payout> = {}, keyring: typeof PEOPLE | 'none' = PEOPLE, told?: WorkerReport) {
   const history = { history: [], createdAt: iso(NOW), updatedAt: iso(NOW), attempt: 0, requeueCount: 0 };
-  const payout: Payout = { ...fields, ...history, state: 'held', signed, ...changes };
+  const payout: Payout = { ...fields, ...history, state: 'held', final: false, signed, ...changes };
   return explainPayout(payout, LOADED, keyring === 'none' ? undefined : keyring, NOW + 1, told);
 }
 const verdictOf = ({ decision }: Explanation, name: string): object | undefined =>

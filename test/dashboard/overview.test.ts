@@ -34,7 +34,7 @@ it('the overview is the first page, with counts, sender, and what needs an opera
   const tiles = (await dashboard.read('/payouts')).matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g);
   expect([...tiles].map(([, count, state]) => `${count} ${state}`)).toEqual([
     ...['3 queued', '1 held', '1 sending', '1 in progress', '1 completed', '1 failed', '1 rejected', '1 unknown'],
-    '1 cancelled',
+    ...['1 cancelled', '1 written off'],
   ]);
   const text = await dashboard.readText('/payouts');
   for (const part of [

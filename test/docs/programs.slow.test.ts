@@ -9,6 +9,7 @@ import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { openSampleAccount } from '../dashboard/support/sample-account.js';
+import { openTestAccount } from '../ledger/support/test-account.js';
 import { findBuiltProgram } from '../support/built-program.js';
 import { runCli, startProgram, type CliOptions } from '../support/cli.js';
 import { until } from '../support/until.js';
@@ -94,7 +95,7 @@ const startExample = (file: string, env?: CliOptions['env'], ...args: readonly s
 const ONE = { payoutId: 'a', paymentId: 6, amount: '1', addressTo: 'wallet-1' };
 
 it.each([
-  ['README.md', 'invoice-77', 'cancelled, final: see its history\n'],
+  ['README.md', 'invoice-77', 'cancelled, not paid: see its history\n'],
   ['enqueue.ts', 'withdrawal-88131', 'withdrawal-88131 is queued\nwithdrawal-88131 is cancelled\n'],
 ])('%s enqueues a payout and waits for it', async (name, payoutId, output) => {
   const printed = blocks('ts')[0] ?? '';
@@ -202,11 +203,26 @@ it('events.ts books each event once, also one that comes again after a crash', a
     break;
   }
   await world.producer.cancel('a');
+  // As after an adoption, which tells a payment of a payout that was final.
+  const late = {
+    type: 'late_payment',
+    payoutId: 'a',
+    from: '',
+    to: 'cancelled',
+    at: '1893456000000',
+    by: '',
+    reason: '',
+  };
+  const { redis, connection } = closeAfterTest(openTestAccount(world.platformId));
+  await redis.xadd(connection.keys.events, '*', ...Object.entries(late).flat());
   const example = startExample('events.ts', { EVENTS_FILE: file });
-  await example.waitForOutput(/a: cancelled\n/);
-  expect(await example.end('SIGTERM')).toEqual({ code: 0, output: 'a: cancelled\n' });
+  await example.waitForOutput(/a: paid late/);
+  expect(await example.end('SIGTERM')).toEqual({
+    code: 0,
+    output: 'a: not paid\na: paid late, perhaps twice: a person compares\n',
+  });
   const lines = (await readFile(file, 'utf8')).trim().split('\n');
-  expect(lines.map((line) => (JSON.parse(line) as PayoutEvent).to)).toEqual(['queued', 'cancelled']);
+  expect(lines.map((line) => (JSON.parse(line) as PayoutEvent).final)).toEqual([false, true, true]);
 });
 
 it('operator.ts decides about what the records show, and leaves the rest', async () => {

@@ -108,7 +108,7 @@ it('reads a page by state or batch, and the next one', async () => {
 it('cancels in the name of the token', async () => {
   await post(payout('c-1'));
   const cancelled = await rig.ask('POST', '/v1/payouts/c-1/cancel', { body: { reason: 'ticket 7' } });
-  expect(cancelled).toMatchObject({ status: 200, body: { payoutId: 'c-1', state: 'cancelled' } });
+  expect(cancelled).toMatchObject({ status: 200, body: { payoutId: 'c-1', state: 'cancelled', final: true } });
   const entry = { from: 'queued', to: 'cancelled', by: 'shop', reason: 'ticket 7' };
   expect(cancelled.body.history.at(-1)).toMatchObject(entry);
   const again = await rig.ask('POST', '/v1/payouts/c-1/cancel');

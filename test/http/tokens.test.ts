@@ -168,7 +168,13 @@ it('events begin now, or after an id, and continue where a reader was', async ()
   await enqueue('a', 'b', 'c');
   expect(await firstOf(3, live)).toEqual(['a', 'b', 'c']);
   const [first = '', second = ''] = live.events.map(({ id }) => id);
-  expect(live.events[0]?.data).toMatchObject({ eventId: first, type: 'state', to: 'queued', payoutId: 'a' });
+  expect(live.events[0]?.data).toMatchObject({
+    eventId: first,
+    type: 'state',
+    to: 'queued',
+    final: false,
+    payoutId: 'a',
+  });
   expect(await firstOf(2, await follow(`?after=${first}`))).toEqual(['b', 'c']);
   // The header of an EventSource that reconnects counts before its URL.
   expect(await firstOf(1, await follow('?after=0-0', { 'last-event-id': second }))).toEqual(['c']);

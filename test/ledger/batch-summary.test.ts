@@ -86,8 +86,12 @@ it('is paid only where it was: what waits or is unknown is left, added up in one
   await send('unknown', 'empty', 'u', '3');
   await cancel(await enqueue(2));
   await enqueue(1, 'b', 'q');
+  await send('unknown', 'empty', 'w', '4');
+  await ledger.change({ payoutId: 'w', from: 'unknown', to: 'written_off', ...ANN });
   const progress = progressOf(await summary());
   expect(progress).toMatchObject({ paid: { count: 0 }, failed: { count: 1 }, cancelled: { count: 2 } });
+  // Neither paid nor not paid: only who wrote it off knows.
+  expect(progress.writtenOff).toMatchObject({ count: 1, sums: [{ amount: '4' }] });
   expect(progress.left).toMatchObject({ count: 2, sums: [{ count: 2, amount: '4.5' }] });
   expect(progress.left.sums).toHaveLength(1);
 });

@@ -94,7 +94,7 @@ describe('a decision about many payouts', () => {
       undefined,
     ]);
     // Not to be sent again is possible at any time.
-    expect(await decide('unknown', 'cancelled', ['doubted', 'late'])).toEqual([undefined, undefined]);
+    expect(await decide('unknown', 'written_off', ['doubted', 'late'])).toEqual([undefined, undefined]);
   });
 
   it('is an act for each payout if it is not one act', async () => {

@@ -208,7 +208,7 @@ async function actOnAll() {
   await adoptSends(connection, [FORGOTTEN], ANN);
   await holdSendablePayouts(connection, ANN, 0);
   await adopt([OBJECTION.journalId]);
-  await change('r', 'unknown', 'cancelled', ANN);
+  await change('r', 'unknown', 'written_off', ANN);
 }
 
 const everything = (...madeUnknown: string[]) => [

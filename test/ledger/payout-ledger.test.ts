@@ -52,7 +52,7 @@ it('enqueue accepts a payout with everything that was said of it', async () => {
   expect(await get('p')).toEqual({
     ...said,
     ...{ payoutId: 'p', paymentId: 7, amount: '0.1', addressTo: 'wallet-1', notBefore: '2031-01-31T09:00:00.000Z' },
-    ...{ state: 'queued', attempt: 0, requeueCount: 0, createdAt: AT, updatedAt: AT },
+    ...{ state: 'queued', final: false, attempt: 0, requeueCount: 0, createdAt: AT, updatedAt: AT },
     history: [{ at: AT, to: 'queued' }],
   });
 });

@@ -253,7 +253,7 @@ describe('the statistics of an account', () => {
   it('name journals, objections and late payments, and no sender once the lease ended', async () => {
     await enqueue('p');
     const [attempt] = await sendAs(UNKNOWN, 'p');
-    await change('p', 'unknown', 'cancelled', ANN);
+    await change('p', 'unknown', 'written_off', ANN);
     if (attempt !== undefined) await finish(attempt, ACCEPTED);
     await sender.object(OBJECTION);
     const told = { paused: false, objections: [OBJECTION], journals: [JOURNAL], latePayments: 1 };

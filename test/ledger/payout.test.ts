@@ -106,7 +106,7 @@ describe('a stored payout', () => {
     expect(fields).toEqual(['paymentId', '7', 'amount', '12.5', 'addressTo', 'wallet-1']);
     expect(parse('queued', pairsToRecord(fields))).toStrictEqual({
       ...{ payoutId: 'p', state: 'queued', paymentId: 7, amount: '12.5', addressTo: 'wallet-1', attempt: 0 },
-      ...{ requeueCount: 0, createdAt: AT, updatedAt: AT, history: [{ at: AT, to: 'queued' }] },
+      ...{ final: false, requeueCount: 0, createdAt: AT, updatedAt: AT, history: [{ at: AT, to: 'queued' }] },
     });
   });
 

@@ -61,7 +61,7 @@ describe('the scripts', () => {
 });
 
 it('the table leads from every state to a final one, and waits for someone where one leads on', () => {
-  expect(FINAL_STATES).toEqual(['completed', 'failed', 'cancelled']);
+  expect(FINAL_STATES).toEqual(['completed', 'failed', 'cancelled', 'written_off']);
   for (const state of PAYOUT_STATES) {
     const reached = new Set<PayoutState>([state]);
     for (const from of reached) for (const to of reachableFrom(from)) reached.add(to);
@@ -86,7 +86,7 @@ it('the table has the lists that the ledger, the queues and the dashboard go by'
   expect(STATES_WITH_JOB.map(statesInQueueOf)).toEqual([['queued', 'sending'], ['in_progress']]);
   expect(WATCHED_STATES).toEqual(['queued', 'held', 'sending', 'in_progress', 'unknown']);
   expect(UNSENT_STATES).toEqual(['queued', 'held', 'rejected']);
-  expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'held', 'rejected', 'unknown']);
+  expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'written_off', 'held', 'rejected', 'unknown']);
   expect(URGENT_STATES).toEqual(['unknown', 'rejected', 'failed', 'held']);
 });
 

@@ -15,22 +15,22 @@ import { startReceiver, type Respond } from './support/receiver.js';
 const AT = '2030-01-31T09:00:00.000Z';
 
 const PAYOUT = {
-  ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', addressTo: 'TXYZ', attempt: 1 },
-  ...{ message: 'wallet <closed> & gone', reference: 'order 5', metadata: { private: true }, history: [] },
+  ...{ payoutId: 'invoice-77', state: 'rejected', final: false, paymentId: 6, amount: '12.5', addressTo: 'TXYZ' },
+  ...{ attempt: 1, message: 'wallet <closed> & gone', reference: 'order 5', metadata: { private: true }, history: [] },
 } as unknown as Payout;
 
 const REJECTED = describeEvent(
   4242,
-  { id: 'e17', eventId: '17-0', type: 'state', payoutId: 'invoice-77', from: 'sending', to: 'rejected', at: AT },
+  { id: 'e17', eventId: '17-0', type: 'state', payoutId: 'invoice-77', from: 'sending', to: 'rejected', final: false, at: AT },
   'rejected',
   PAYOUT,
 );
 
 it('says what happened to a payout, without its address and metadata', () => {
   expect(REJECTED).toEqual({
-    ...{ id: '4242:e17', eventId: '17-0', type: 'rejected', platformId: 4242, at: AT },
+    ...{ id: '4242:e17', eventId: '17-0', type: 'rejected', final: false, platformId: 4242, at: AT },
     payout: {
-      ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', attempt: 1 },
+      ...{ payoutId: 'invoice-77', state: 'rejected', final: false, paymentId: 6, amount: '12.5', attempt: 1 },
       ...{ message: 'wallet <closed> & gone', reference: 'order 5' },
     },
     text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet <closed> & gone → docs/runbooks/rejected.md',

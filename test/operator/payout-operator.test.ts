@@ -93,7 +93,7 @@ it('what is queued again is none that was paid, may be on its way, or was sent a
   expect(await resolve(2)).toMatchObject({ state: 'queued' });
 });
 
-it('cancel and a write-off cancel what was not paid, and its job, and nothing else', async () => {
+it('cancel takes what was not paid, a write-off what may be, and nothing else', async () => {
   const { operator } = rig;
   for (const state of ['queued', 'rejected', 'unknown', 'in_progress'] as const) await rig.bring(state, state);
   await hold('held');
@@ -103,7 +103,7 @@ it('cancel and a write-off cancel what was not paid, and its job, and nothing el
     /from unknown to cancelled: that needs queued, held or/,
   );
   const writeOff = async (id: string): Promise<unknown> => operator.resolve(id, { kind: 'write_off' }, ANN);
-  expect(await writeOff('unknown')).toMatchObject({ state: 'cancelled' });
+  expect(await writeOff('unknown')).toMatchObject({ state: 'written_off', final: true });
   await expect(writeOff('in_progress')).rejects.toThrow(ConflictError);
   for (const call of [writeOff, async (id: string) => operator.cancel(id, ANN)])
     await expect(call('nobody')).rejects.toThrow(NotFoundError);

@@ -76,10 +76,10 @@ const REMOVED =
 /** States at removal by retention, by the last attempt's outcome. */
 const REMOVABLE: Readonly<Record<OutcomeKind, readonly string[]>> = {
   accepted: ['completed', 'failed'],
-  rejected: ['rejected', 'cancelled'],
-  // An operator gave the transaction, or wrote it off.
-  unknown: ['completed', 'failed', 'cancelled'],
-  not_sent: ['cancelled'],
+  rejected: ['rejected', 'cancelled', 'written_off'],
+  // An operator gave the transaction, wrote it off, or stated that it was not sent and cancelled it.
+  unknown: ['completed', 'failed', 'written_off', 'cancelled'],
+  not_sent: ['cancelled', 'written_off'],
 };
 
 function compareRemoved(send: JournalEntry, state: string, removal: Removal): SendComparison {
@@ -131,10 +131,13 @@ type OutcomeKind = 'accepted' | 'rejected' | 'unknown' | 'not_sent';
  */
 const POSSIBLE: Readonly<Record<OutcomeKind, ReadonlySet<PayoutState>>> = {
   accepted: new Set(['sending', 'in_progress', 'completed', 'failed', 'unknown']),
-  rejected: new Set(['sending', 'rejected', 'queued', 'held', 'cancelled', 'unknown']),
-  unknown: new Set(['sending', 'unknown', 'cancelled']),
-  not_sent: new Set(['sending', 'queued', 'held', 'cancelled', 'unknown']),
+  rejected: new Set(['sending', 'rejected', 'queued', 'held', 'cancelled', 'unknown', 'written_off']),
+  unknown: new Set(['sending', 'unknown', 'written_off']),
+  not_sent: new Set(['sending', 'queued', 'held', 'cancelled', 'unknown', 'written_off']),
 };
+
+/** Where a payout may be that an operator stated as not sent, and that was not sent again. */
+const REQUEUED: ReadonlySet<PayoutState> = new Set(['queued', 'held', 'cancelled']);
 
 function compareState(send: JournalEntry, payout: Payout): SendComparison {
   const { outcome } = send;
@@ -150,7 +153,7 @@ function compareState(send: JournalEntry, payout: Payout): SendComparison {
   const kind = outcome?.kind ?? 'unknown';
   if (POSSIBLE[kind].has(state)) return NOTHING;
   // An operator stated that it was not sent.
-  const isRequeued = kind === 'unknown' && requeueCount > 0 && (state === 'queued' || state === 'held');
+  const isRequeued = kind === 'unknown' && requeueCount > 0 && REQUEUED.has(state);
   if (isRequeued) return { findings: [], isOnWord: true };
   return one(send, 'state', `the journal says ${describeOutcome(send)}; the ledger says ${state}`, LOOK);
 }

@@ -41,8 +41,8 @@ const KINDS = {
   },
   write_off: {
     needs: 'nothing',
-    describe: (payouts: string) => `Cancel ${payouts}, never to be sent again`,
-    describeDone: (payouts: string) => `${payouts} cancelled`,
+    describe: (payouts: string) => `Write off ${payouts}, never to be sent again`,
+    describeDone: (payouts: string) => `${payouts} written off`,
   },
 } as const;
 
@@ -79,7 +79,7 @@ export async function resolveMany(
       await runBulk(context, account, change, selection, flags, signal);
     });
   if (kind !== 'sent') {
-    await run((account) => toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'cancelled', actor, signer));
+    await run((account) => toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, signer));
   } else if (force || dryRun) {
     await run((account) => toSentSteps(new PayoutOperator({ account }), UNCHECKED_AT_ONCE, 0, true, actor));
   } else {

@@ -39,7 +39,7 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .option('--txhash <txhash>', 'with --sent: the transaction')
     .option('--force', 'with --sent: take the txhash without asking the gateway')
     .option('--not-sent', 'it was not sent: queue it again, it will be paid')
-    .option('--write-off', 'it was settled another way: cancel it, it will not be sent again')
+    .option('--write-off', 'a person settled it outside the queue, paid or not: it will not be sent again')
     .option('--file <file>', 'the payouts that a file names, - for stdin')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
@@ -62,7 +62,7 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
 const OUTCOME: Readonly<Record<Resolution['kind'], string>> = {
   sent: 'its transaction is followed until it is completed or failed',
   not_sent: 'it is sent again as soon as it is its turn',
-  write_off: 'it is not sent again',
+  write_off: 'it is not sent again, and says nothing about a payment',
 };
 
 async function resolveOne(

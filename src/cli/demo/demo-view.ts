@@ -96,6 +96,7 @@ const SIGN: Readonly<Record<PayoutState, string>> = {
   rejected: '✖',
   unknown: '?',
   cancelled: '–',
+  written_off: '–',
 };
 
 /** Heading, count, bar, gaps, blank lines, the cursor's line, and some notes above. */

@@ -112,7 +112,11 @@ function selectionSteps(chosen: readonly Payout[], { platformId, isSigned = fals
     ),
     ...(alone.length > 0 ? [{ when: `May have been paid, so decide each on its own page: ${alone.join(', ')}` }] : []),
     ...(others.length > 0
-      ? [{ when: `Nothing to do for ${formatCount(others.length, 'payout')}: sent, paid, failed or cancelled` }]
+      ? [
+          {
+            when: `Nothing to do for ${formatCount(others.length, 'payout')}: sent, paid, failed, cancelled or written off`,
+          },
+        ]
       : []),
     ...(chosen.length === 0 ? [{ when: 'None of them is on this page: select payouts below.' }] : []),
   ];

@@ -111,11 +111,12 @@ function countOf(sums: readonly CurrencySum[]): number {
 
 /** Nothing counts as done that is not paid. */
 function progressText(batch: Batch): string {
-  const { paid, failed, cancelled, left } = progressOf(batch);
+  const { paid, failed, cancelled, writtenOff, left } = progressOf(batch);
   const percent = Math.floor((paid.count / batch.total) * 100);
   const others = [
     ...(failed.count > 0 ? [`${formatAmount(failed.count)} failed or rejected`] : []),
     ...(cancelled.count > 0 ? [`${formatAmount(cancelled.count)} cancelled`] : []),
+    ...(writtenOff.count > 0 ? [`${formatAmount(writtenOff.count)} written off`] : []),
     `${formatAmount(left.count)} left`,
   ];
   return `${percent} % paid: ${formatAmount(paid.count)} of ${formatAmount(batch.total)}, ${others.join(', ')}`;
@@ -126,6 +127,7 @@ const BAR_PARTS = [
   { part: 'paid', tone: 'good', opacity: 1 },
   { part: 'failed', tone: 'bad', opacity: 1 },
   { part: 'cancelled', tone: 'muted', opacity: 1 },
+  { part: 'writtenOff', tone: 'muted', opacity: 0.5 },
   { part: 'left', tone: 'active', opacity: 0.25 },
 ] as const;
 
@@ -259,7 +261,7 @@ export function batchesPage(site: Site, { batches, asOf, ...pace }: BatchList, s
               'Enqueued',
               'By',
               '#Payouts',
-              'Paid, failed, cancelled, left',
+              'Paid, failed, cancelled, written off, left',
               'In the queue',
               'All of it sent',
               '#Sum',
@@ -273,8 +275,8 @@ export function batchesPage(site: Site, { batches, asOf, ...pace }: BatchList, s
 
 function batchRow({ base }: Site, batch: Batch, pace: Pace, { currencies, wallNow }: Shown): Html {
   const { name, enqueuedAt, enqueuedBy, total } = batch;
-  const { paid, failed, cancelled, left } = progressOf(batch);
-  const counts = [paid, failed, cancelled, left].map(({ count }) => formatAmount(count)).join(' · ');
+  const { paid, failed, cancelled, writtenOff, left } = progressOf(batch);
+  const counts = [paid, failed, cancelled, writtenOff, left].map(({ count }) => formatAmount(count)).join(' · ');
   return html`<tr data-key="${name}">
     <th scope="row" class="id"><a href="${base}${batchPath(name)}">${name}</a></th>
     ${tableCell('', utcTime(enqueuedAt))} ${tableCell('', enqueuedBy && html`<bdi>${enqueuedBy}</bdi>`)}

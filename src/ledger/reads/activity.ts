@@ -117,11 +117,12 @@ const OF_APPROVAL: Readonly<Record<string, ActivityKind>> = {
 
 const OF_PAYOUT: Readonly<Record<string, ActivityKind>> = {
   'queued cancelled': 'cancelled',
+  'held cancelled': 'cancelled',
   'rejected cancelled': 'cancelled',
   'rejected queued': 'retried',
   'unknown in_progress': 'resolved_sent',
   'unknown queued': 'resolved_not_sent',
-  'unknown cancelled': 'written_off',
+  'unknown written_off': 'written_off',
   'queued unknown': 'made_unknown',
   'rejected unknown': 'made_unknown',
 };

@@ -46,6 +46,7 @@ const PROGRESS = {
   paid: ['completed'],
   failed: ['failed', 'rejected'],
   cancelled: ['cancelled'],
+  writtenOff: ['written_off'],
   left: ['queued', 'held', 'sending', 'in_progress', 'unknown'],
 } as const satisfies Readonly<Record<string, readonly PayoutState[]>>;
 

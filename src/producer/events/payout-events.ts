@@ -3,7 +3,7 @@ import { duplicateForWaiting, type RedisClient } from '../../base/redis.js';
 import { APPROVAL_DECISIONS, type ApprovalDecision } from '../../ledger/control-record.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
-import { isPayoutState, type PayoutState } from '../../ledger/states.js';
+import { isFinal, isPayoutState, type PayoutState } from '../../ledger/states.js';
 
 /** Types of events other than a payout's change of state. */
 export const ACCOUNT_EVENTS = [
@@ -60,6 +60,8 @@ export interface PayoutEvent {
   readonly attempt?: number;
   readonly from?: PayoutState;
   readonly to?: PayoutState;
+  /** Whether `to` is final, see `Payout.final`; absent without `to`. */
+  readonly final?: boolean;
   readonly decision?: ApprovalDecision;
   /** Of `policy_loaded` and `journal_head`: SHA-256, hexadecimal. */
   readonly hash?: string;
@@ -99,7 +101,7 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
     type: ACCOUNT_EVENTS.find((other) => other === type) ?? 'state',
     ...(payoutId === '' ? {} : { payoutId, attempt: Number(attempt) }),
     ...(isPayoutState(from) ? { from } : {}),
-    ...(isPayoutState(to) ? { to } : {}),
+    ...(isPayoutState(to) ? { to, final: isFinal(to) } : {}),
     ...(decision === undefined ? {} : { decision }),
     ...(type === 'policy_loaded' || type === 'journal_head' ? { hash: to } : {}),
     at: new Date(Number(at)).toISOString(),

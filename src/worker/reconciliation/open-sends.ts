@@ -9,7 +9,7 @@ import type { Debit, Rates } from './send-sums.js';
 const OPEN_STATES: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'];
 
 /** A failed payment may be refunded or never debited. A written-off one may have been paid. */
-const COSTLY_ENDS: readonly PayoutState[] = ['completed', 'failed', 'cancelled'];
+const COSTLY_ENDS: readonly PayoutState[] = ['completed', 'failed', 'written_off'];
 
 const PAGE = 500;
 

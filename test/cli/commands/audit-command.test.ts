@@ -9,7 +9,7 @@ import { compareSend, type Removal } from '../../../src/cli/audit/compare-send.j
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { type AuditedRecord, KnownAttempts } from '../../../src/ledger/reads/read-audited.js';
 import type { Payout } from '../../../src/ledger/payout.js';
-import { PAYOUT_STATES, type PayoutState } from '../../../src/ledger/states.js';
+import { isFinal, PAYOUT_STATES, type PayoutState } from '../../../src/ledger/states.js';
 
 /** Without Redis: the commands work where only the journal is. */
 
@@ -127,7 +127,15 @@ const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'the connection e
 
 function found(state: PayoutState, given: Partial<Payout> = {}, tokens = 't-1'): AuditedRecord {
   const about = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1', attempt: 1, requeueCount: 0 };
-  const payout: Payout = { ...about, state, createdAt: '', updatedAt: '', history: [], ...given };
+  const payout: Payout = {
+    ...about,
+    state,
+    final: isFinal(state),
+    createdAt: '',
+    updatedAt: '',
+    history: [],
+    ...given,
+  };
   return { kind: 'payout', payout, attempts: new KnownAttempts({ attempt: String(payout.attempt), tokens }) };
 }
 
@@ -150,10 +158,20 @@ it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemove
     ['sending', 'in_progress', 'completed', 'failed', 'unknown'],
     ['completed', 'failed'],
   ],
-  ['rejected', REJECTED, ['queued', 'held', 'sending', 'rejected', 'unknown', 'cancelled'], ['rejected', 'cancelled']],
-  ['unknown', UNKNOWN, ['sending', 'unknown', 'cancelled'], ['completed', 'failed', 'cancelled']],
-  ['no outcome', undefined, ['sending', 'unknown', 'cancelled'], ['completed', 'failed', 'cancelled']],
-  ['not sent', NOT_SENT, ['queued', 'held', 'sending', 'unknown', 'cancelled'], ['cancelled']],
+  [
+    'rejected',
+    REJECTED,
+    ['queued', 'held', 'sending', 'rejected', 'unknown', 'cancelled', 'written_off'],
+    ['rejected', 'cancelled', 'written_off'],
+  ],
+  ['unknown', UNKNOWN, ['sending', 'unknown', 'written_off'], ['completed', 'failed', 'written_off', 'cancelled']],
+  ['no outcome', undefined, ['sending', 'unknown', 'written_off'], ['completed', 'failed', 'written_off', 'cancelled']],
+  [
+    'not sent',
+    NOT_SENT,
+    ['queued', 'held', 'sending', 'unknown', 'cancelled', 'written_off'],
+    ['cancelled', 'written_off'],
+  ],
 ])(
   'a state that follows from a journal that says %s is right, every other is found',
   (_, outcome, ofRecord, ofRemoved) => {

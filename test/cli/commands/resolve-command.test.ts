@@ -67,11 +67,11 @@ it('--sent refuses what the gateway does not confirm, unless --force', async () 
   expect(await cli.lastChange('p-1')).toMatchObject({ to: 'in_progress', reason });
 });
 
-it('--not-sent queues it again, --write-off cancels it', async () => {
+it('--not-sent queues it again, --write-off writes it off, which says nothing about a payment', async () => {
   await makeUnknown('p-1', 'p-2');
   expect(await cli.ok(...resolve('p-1', '--not-sent'))).toMatch(/p-1 is queued: it is sent again/);
   const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
-  expect(written).toMatchObject({ payoutId: 'p-2', state: 'cancelled' });
+  expect(written).toMatchObject({ payoutId: 'p-2', state: 'written_off', final: true });
   await cli.enqueue('p-3');
   for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent'], ['--write-off']]) {
     await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));

@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
 import { summarise, type DemoOutcome } from '../../../src/cli/demo/demo-summary.js';
 import type { Payout } from '../../../src/ledger/payout.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
+import { isFinal, type PayoutState } from '../../../src/ledger/states.js';
 import type { Payment } from '../../../src/sandbox/index.js';
 
 function aPayout(payoutId: string, state: PayoutState, more: Partial<Payout> = {}): Payout {
   const sent = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', attempt: 1, requeueCount: 0 };
-  return { payoutId, state, ...sent, createdAt: '', updatedAt: '', history: [], ...more };
+  return { payoutId, state, final: isFinal(state), ...sent, createdAt: '', updatedAt: '', history: [], ...more };
 }
 
 function aPayment(txhash: string, amount = '12.5'): Payment {

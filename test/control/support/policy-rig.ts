@@ -85,7 +85,7 @@ export class PolicyRig {
   payout(payoutId: string, amount: string, given: Partial<Payout> = {}): Payout {
     const at = new Date(this.clock.wallNow()).toISOString();
     return {
-      ...{ payoutId, paymentId: 6, amount, addressTo: `wallet-${payoutId}`, state: 'queued', attempt: 0 },
+      ...{ payoutId, paymentId: 6, amount, addressTo: `wallet-${payoutId}`, state: 'queued', final: false, attempt: 0 },
       ...{ requeueCount: 0, createdAt: at, updatedAt: at, history: [], ...given },
     };
   }

@@ -57,6 +57,10 @@ export async function openSampleAccount(platformId?: number) {
 export async function fillAccount(account: SampleAccount) {
   const { ledger, queues, clock } = account;
   const reference = 'Invoice 2026-114';
+  const reason = 'no response within 60000 ms; the request may have been paid';
+  const why = { by: 'ann', reason: 'paid by other means' };
+  await account.sendAs('order:2040', { kind: 'unknown', reason });
+  await ledger.change({ payoutId: 'order:2040', from: 'unknown', to: 'written_off', ...why });
   await account.sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
   await ledger.change({ payoutId: 'order:2041', from: 'in_progress', to: 'completed', fee: '1.1' });
   await account.sendAs('order:2042', { kind: 'accepted', txhash: 'f00dbeef' }, { amount: '250', reference });
@@ -64,7 +68,6 @@ export async function fillAccount(account: SampleAccount) {
   await ledger.change({ payoutId: 'order:2042', from: 'in_progress', to: 'failed', message });
   const tiny = { amount: '0.00000142', paymentId: 12 };
   await account.sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, tiny);
-  const reason = 'no response within 60000 ms; the request may have been paid';
   await account.sendAs('order/2044+a=b', { kind: 'unknown', reason });
   const rejected = { kind: 'rejected', message: 'Insufficient balance' } as const;
   await account.sendAs('order:2045', rejected, { amount: '9000', reference: 'Affiliates, September' });
@@ -72,7 +75,6 @@ export async function fillAccount(account: SampleAccount) {
   await account.enqueue('order:2050', { priority: 5 });
   await account.enqueue('order:2047', { metadata: { invoice: 77, team: 'payments' }, batch: 'september' });
   await account.enqueue('order:2048');
-  const why = { by: 'ann', reason: 'paid by other means' };
   await ledger.change({ payoutId: 'order:2048', from: 'queued', to: 'cancelled', ...why });
   await account.enqueue('order:2051');
   await account.sender.holdPayout('order:2051', 0, HOLD);

@@ -148,7 +148,7 @@ describe('a late response', () => {
   });
 
   it.each([
-    ['cancelled', {}],
+    ['written_off', {}],
     ['in_progress', { txhash: 'by-hand' }],
   ] as const)('is noted as a late payment once an operator has made the payout %s', async (to, extra) => {
     const attempt = await becameUnknown();
@@ -261,7 +261,7 @@ describe('the flag of a request without a response', () => {
     const lease = await takeLease(sender, 'two');
     expect(await isAwaitingAnswer()).toBe(true);
     await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0);
-    await change('p', 'unknown', 'cancelled');
+    await change('p', 'unknown', 'written_off');
     expect(await isAwaitingAnswer()).toBe(true);
   });
 

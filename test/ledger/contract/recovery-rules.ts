@@ -75,7 +75,7 @@ describe('adoption of a send that the journal knows', () => {
   const UNSENT: SendAttempt = { payoutId: 'p', attempt: 0, token: '' };
   const RESULTS = { in_progress: { ...ACCEPTED, txhash: 't' }, rejected: REJECTED, unknown: UNKNOWN };
 
-  type State = 'queued' | 'cancelled' | 'sending' | keyof typeof RESULTS;
+  type State = 'queued' | 'cancelled' | 'written_off' | 'sending' | keyof typeof RESULTS;
 
   async function bring(state: State): Promise<SendAttempt> {
     if (state === 'queued' || state === 'cancelled') {
@@ -84,7 +84,10 @@ describe('adoption of a send that the journal knows', () => {
       return UNSENT;
     }
     const attempt = await begun();
-    if (state !== 'sending') await finish(attempt, RESULTS[state]);
+    if (state === 'written_off') {
+      await finish(attempt, UNKNOWN);
+      await change('p', 'unknown', state);
+    } else if (state !== 'sending') await finish(attempt, RESULTS[state]);
     return attempt;
   }
 
@@ -101,15 +104,18 @@ describe('adoption of a send that the journal knows', () => {
     expect(await sender.findForgottenSends([SENT])).toEqual([]);
   });
 
-  it.each<State>(['queued', 'cancelled', 'rejected'])('makes a payout unknown that is %s', async (state) => {
-    await bring(state);
-    expect(await rig.adoptSend(SENT)).toEqual({ payoutId: 'p', state: 'unknown' });
-    const payout = await read();
-    expect(payout).toMatchObject({ state: 'unknown', attempt: 7, message: 'forgotten' });
-    expect(payout?.history.at(-1)).toMatchObject({ from: state, to: 'unknown', by: 'ann', reason: 'forgotten' });
-  });
+  it.each<State>(['queued', 'cancelled', 'written_off', 'rejected'])(
+    'makes a payout unknown that is %s',
+    async (state) => {
+      await bring(state);
+      expect(await rig.adoptSend(SENT)).toEqual({ payoutId: 'p', state: 'unknown' });
+      const payout = await read();
+      expect(payout).toMatchObject({ state: 'unknown', attempt: 7, message: 'forgotten' });
+      expect(payout?.history.at(-1)).toMatchObject({ from: state, to: 'unknown', by: 'ann', reason: 'forgotten' });
+    },
+  );
 
-  it.each<State>(['queued', 'cancelled', 'rejected', 'unknown'])(
+  it.each<State>(['queued', 'cancelled', 'written_off', 'rejected', 'unknown'])(
     'brings a payout into progress that is %s, where the journal knows the txhash',
     async (state) => {
       await bring(state);
@@ -326,12 +332,12 @@ it('an acceptance told again does not undo what was decided about two payouts wi
 });
 
 describe('a request that may still be on its way', () => {
-  it('keeps an unknown payout for so long from a resend, not from being cancelled', async () => {
+  it('keeps an unknown payout for so long from a resend, not from being written off', async () => {
     await sender.finishSend(await begun(), UNKNOWN, NO_BREAKER, 60_000);
     await sender.markSendsUnknown({ owner: 'one', epoch: 2 }, [await begun('q')], 'ended', 60_000);
     for (const payoutId of ['p', 'q']) {
       expect(await unchanged(async () => rig.change({ ...NOT_SENT, payoutId }))).toBe('state');
-      await change(payoutId, 'unknown', 'cancelled');
+      await change(payoutId, 'unknown', 'written_off');
     }
     await finish(await begun('after'), UNKNOWN);
     await change('after', 'unknown', 'queued');

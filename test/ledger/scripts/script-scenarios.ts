@@ -196,7 +196,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   ),
   scene(
     'finish-send: proof of a payment that was written off',
-    all(finished(UNKNOWN), change('unknown', 'cancelled')),
+    all(finished(UNKNOWN), change('unknown', 'written_off')),
     finishAs(ACCEPTED),
   ),
   scene(

@@ -67,6 +67,7 @@ const WAYS: Record<PayoutState, readonly PayoutState[]> = {
   rejected: ['sending', 'rejected'],
   unknown: ['sending', 'unknown'],
   cancelled: ['cancelled'],
+  written_off: ['sending', 'unknown', 'written_off'],
 };
 
 /** Accepts payouts and brings them into a state, without a sender. */

@@ -284,7 +284,7 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
       else if (!('as' in todo)) {
         if (await seeIn('rejected', id, call)) await move('rejected', 'queued');
       } else if (await seeIn('unknown', id, call)) {
-        if (todo.as === 'written off') await move('unknown', 'cancelled');
+        if (todo.as === 'written off') await move('unknown', 'written_off');
         else if (todo.as === 'the truth') await tellTruth(id, process, call, move);
         else if ((await move('unknown', 'queued')) === 'done') unchecked.push(id);
       }

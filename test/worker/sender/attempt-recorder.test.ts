@@ -84,10 +84,10 @@ it('finish reports when someone else has decided before', async () => {
 it('finish says loudly that a payout which was written off was paid', async () => {
   const attempt = await rig.begin();
   await rig.ledger.finishSend(attempt, silence, NO_BREAKER, 0);
-  await rig.ledger.change({ ...PUT_BACK, to: 'cancelled' });
+  await rig.ledger.change({ ...PUT_BACK, to: 'written_off' });
   await rig.attempts.finish(attempt, accepted);
   expect(rig.said).toEqual(['error payout was paid after it was written off or put back: it may be paid twice']);
-  await rig.expectPayout({ state: 'cancelled', lateTxhash: 'h' });
+  await rig.expectPayout({ state: 'written_off', final: true, lateTxhash: 'h' });
 });
 
 it.each([
@@ -372,9 +372,9 @@ describe('the outcomes that a journal knows', () => {
 
   it('leave a payout alone that is decided', async () => {
     await left(NO_FUNDS);
-    await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'written_off', by: 'ann', reason: 'settled' });
     expect(await recorder.replayAll()).toBe(true);
-    expect([await rig.stateOf(), rig.said]).toEqual(['cancelled', []]);
+    expect([await rig.stateOf(), rig.said]).toEqual(['written_off', []]);
   });
 
   it('are told of the newest ten sends', async () => {

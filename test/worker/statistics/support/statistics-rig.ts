@@ -76,7 +76,7 @@ export class Bustle {
     const payoutId = [...this.#states.keys()][this.#random(this.#states.size)] ?? '';
     const from = this.#states.get(payoutId) ?? 'queued';
     const ways = TRANSITIONS.filter(
-      (way) => way.from === from && (way.from !== 'cancelled' || (this.adopts && this.#random(8) === 0)),
+      (way) => way.from === from && (!AFTER_ADOPTION.includes(way.from) || (this.adopts && this.#random(8) === 0)),
     );
     const to = ways[this.#random(ways.length)]?.to;
     if (to === undefined) return;
@@ -85,6 +85,9 @@ export class Bustle {
     this.#states.set(payoutId, to);
   }
 }
+
+/** States that only an adoption leaves. */
+const AFTER_ADOPTION: readonly PayoutState[] = ['cancelled', 'written_off'];
 
 export function intercepted(
   connection: LedgerConnection,
