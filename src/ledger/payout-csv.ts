@@ -35,6 +35,7 @@ export const RESULT_COLUMNS = {
   created_at: 'createdAt',
   updated_at: 'updatedAt',
   late_txhash: 'lateTxhash',
+  attempt: 'attempt',
 } as const;
 
 export const RESULT_CSV_COLUMNS = Object.keys(RESULT_COLUMNS) as readonly (keyof typeof RESULT_COLUMNS)[];

@@ -9,7 +9,7 @@ export interface NextStep {
 
 type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
   Partial<
-    Pick<Payout, 'held' | 'approvals' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>
+    Pick<Payout, 'attempt' | 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>
   >;
 
 export function nextSteps(
@@ -66,7 +66,7 @@ function rejectionSteps(payoutId: string): Step[] {
 }
 
 function stepsOf(payout: PayoutSituation): readonly Step[] {
-  const { payoutId, state, held, txhash, lateTxhash } = payout;
+  const { payoutId, state, attempt = 'N', held, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
   switch (state) {
     case 'unknown':
@@ -76,8 +76,8 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
           command: toCommand('resolve', payoutId, ['--sent', '--txhash', 'TXHASH', '--reason', 'WHY']),
         },
         {
-          when: 'The gateway confirms that it never got it: the payout is queued again and will be paid.',
-          command: toCommand('resolve', payoutId, ['--not-sent', '--reason', 'WHY']),
+          when: `The gateway confirms, now that its request cannot arrive any more, that it never got attempt ${attempt}: the payout is queued again and will be paid.`,
+          command: toCommand('resolve', payoutId, ['--not-sent', '--attempt', String(attempt), '--reason', 'WHY']),
         },
         {
           when: 'It is settled in another way: write it off. It is never sent again.',

@@ -81,9 +81,9 @@ export class PayoutOperator {
   /**
    * Decides the outcome of an `unknown` payout. A wrong `not_sent` pays twice: it is refused while the request may
    * still be on its way. After that the operator's word counts.
-   * @param payout - its id, or its id with the attempt that was decided about, to exclude later ones
+   * @param payout - its id, or its id with the attempt that was decided about, to exclude later ones; `not_sent` needs it
    * @returns the payout, now `in_progress` (sent), `queued` (not sent) or `written_off`
-   * @throws InvalidInputError also if the txhash names no transaction
+   * @throws InvalidInputError also if the txhash names no transaction, or `not_sent` no attempt
    * @throws InvalidConfigError if a txhash needs a check and there is no gateway
    * @throws ConflictError if it is not `unknown`, was sent again, or its request may still be on its way; if the txhash
    * belongs to another payout; for `not_sent` with a signer, if no producer signed it

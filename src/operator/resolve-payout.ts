@@ -26,13 +26,22 @@ export type Resolution =
 /** The payout that was decided about. */
 export interface DecidedPayout {
   readonly payoutId: string;
-  /** The decision is refused once a later attempt was sent. @defaultValue the last attempt */
+  /**
+   * The decision is refused once a later attempt was sent. `not_sent` needs it: it is a statement about one attempt.
+   * @defaultValue the last attempt
+   */
   readonly attempt?: number;
 }
 
 const KINDS = ['sent', 'not_sent', 'write_off'] as const;
 
 const resolutionSchema = z.object({ kind: z.enum(KINDS, { error: `must be one of ${KINDS.join(', ')}` }) });
+
+const statedSchema = z.object({
+  attempt: z
+    .int('must be the number of the attempt that was not sent: `payouts get` and `Payout.attempt` have it')
+    .min(0, 'must be at least 0'),
+});
 
 /**
  * Carries out an operator's decision about an `unknown` payout.
@@ -52,6 +61,7 @@ export async function resolvePayout(
     case 'sent':
       return resolveSent(account, gateway, decided, resolution, actor);
     case 'not_sent':
+      parseInput(statedSchema, decided);
       return changeOnePayout(account, { ...decided, from: 'unknown', to: 'queued' }, actor, signer);
     case 'write_off':
       return changeOnePayout(account, { ...decided, from: 'unknown', to: 'written_off' }, actor);

@@ -127,10 +127,10 @@ export class DrillRig extends Rig {
   /** Decides each unknown payout as unknown.md says, by the gateway's records. */
   async resolveUnknown() {
     const { payouts } = await this.world.producer.list({ state: 'unknown' });
-    for (const { payoutId, addressTo } of payouts) {
+    for (const { payoutId, addressTo, attempt } of payouts) {
       const paid = this.payments.find((payment) => payment.addressTo === addressTo);
-      const how = paid ? '--sent --txhash H' : '--not-sent';
-      const values = { ID: payoutId, ' H ': ` ${paid?.txhash ?? ''} ` };
+      const how = paid ? '--sent --txhash H' : '--not-sent --attempt N';
+      const values = { ID: payoutId, 'attempt N': `attempt ${attempt}`, ' H ': ` ${paid?.txhash ?? ''} ` };
       await this.untilFollowed('unknown', `payouts resolve ID ${how} --reason WHY`, values);
     }
   }

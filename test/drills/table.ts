@@ -228,9 +228,11 @@ async function resolveFiles(rig: DrillRig) {
   const hashOf = new Map(rig.payments.map(({ addressTo, txhash }) => [addressTo, txhash]));
   const write = async (name: string, isPaid: boolean) => {
     const chosen = payouts.filter(({ addressTo }) => hashOf.has(addressTo) === isPaid);
-    const lines = chosen.map(({ payoutId, addressTo }) => `${payoutId},${hashOf.get(addressTo) ?? ''}\n`);
+    const lines = chosen.map(
+      ({ payoutId, addressTo, attempt }) => `${payoutId},${hashOf.get(addressTo) ?? ''},${attempt}\n`,
+    );
     const path = join(rig.world.dir, name);
-    await writeFile(path, `payout_id,txhash\n${lines.join('')}`);
+    await writeFile(path, `payout_id,txhash,attempt\n${lines.join('')}`);
     return { [name]: path };
   };
   const paid = await write('paid.csv', true);

@@ -70,11 +70,11 @@ function toWords(...commands: readonly string[]): string[][] {
 
 const PAYMENT = { payoutId: 'order:7', paymentId: 7, amount: '12.5', addressTo: 'rPT1:4711', symbol: 'USD' };
 const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7') =>
-  nextSteps({ payoutId, state }, 42, options).map(({ command = '' }) => command);
+  nextSteps({ payoutId, state, attempt: 3 }, 42, options).map(({ command = '' }) => command);
 
 it('nextSteps names the commands for each state, and who has to approve', () => {
   for (const [state, commands] of Object.entries({
-    unknown: ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent', 'resolve # --write-off'],
+    unknown: ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent --attempt 3', 'resolve # --write-off'],
     rejected: ['retry #', 'cancel #'],
     held: ['release #', 'cancel #'],
     queued: ['cancel #'],
@@ -118,7 +118,7 @@ it.each(['--sent', "it's"])('nextSteps gives a shell the payoutId %s as it is', 
 it('nextSteps has the key where operators sign what is sent again, only', () => {
   const all = PAYOUT_STATES.flatMap((state) => commandsOf(state, SIGNED));
   expect(all.filter((command) => command.includes('--key')).sort()).toEqual([
-    'payouts resolve --account 42 order:7 --not-sent --key FILE --reason WHY',
+    'payouts resolve --account 42 order:7 --not-sent --attempt 3 --key FILE --reason WHY',
     'payouts retry --account 42 order:7 --key FILE --reason WHY',
   ]);
   expect(PAYOUT_STATES.flatMap((state) => commandsOf(state)).join()).not.toContain('--key');

@@ -55,7 +55,11 @@ const stateOf = async (payoutId: string): Promise<unknown> => (await rig.account
 it.each<[string, 'rejected' | 'held' | 'unknown', () => Promise<unknown>]>([
   ['retry', 'rejected', async () => rig.operator.retry('p', ANN)],
   ['release', 'held', async () => rig.operator.release('p', ANN)],
-  ['resolve as not sent', 'unknown', async () => rig.operator.resolve('p', { kind: 'not_sent' }, ANN)],
+  [
+    'resolve as not sent',
+    'unknown',
+    async () => rig.operator.resolve({ payoutId: 'p', attempt: 0 }, { kind: 'not_sent' }, ANN),
+  ],
 ])('what %s queues again has a job of its own at the end, and records who and why', async (_, from, decide) => {
   await (from === 'held' ? hold() : rig.bring('p', from));
   await rig.bring('q', 'queued');
@@ -90,6 +94,8 @@ it('what is queued again is none that was paid, may be on its way, or was sent a
   await refusals(resolve(2), /may still arrive at the gateway until \S+ \d\d:\d\d:\d\d UTC/);
   await redis.hset(keys.payout('p'), { inFlightUntil: 0 });
   await refusals(resolve(1), /sent again meanwhile/);
+  const unstated = operator.resolve('p', { kind: 'not_sent' }, ANN);
+  await expect(unstated).rejects.toThrow('attempt: is missing');
   expect(await resolve(2)).toMatchObject({ state: 'queued' });
 });
 
@@ -155,7 +161,7 @@ it('resolve as sent needs a gateway to ask', async () => {
 
 it.each<[string, (operator: PayoutOperator, actor: typeof ANN) => Promise<unknown>]>([
   ['retry', async (operator, actor) => operator.retry('p', actor)],
-  ['resolve', async (operator, actor) => operator.resolve('p', { kind: 'not_sent' }, actor)],
+  ['resolve', async (operator, actor) => operator.resolve({ payoutId: 'p', attempt: 1 }, { kind: 'not_sent' }, actor)],
   ['cancel', async (operator, actor) => operator.cancel('p', actor)],
   ['pause', async (operator, actor) => operator.pause(actor)],
   ['resume', async (operator, actor) => operator.resume(actor)],
@@ -285,7 +291,14 @@ describe('an operator with a key', () => {
 
   it.each([
     ['retry', 'rejected', async () => operator.retry('p', ANN)],
-    ['resolve as not sent', 'unknown', async () => operator.resolve('p', { kind: 'not_sent' }, ANN)],
+    [
+      'resolve as not sent',
+      'unknown',
+      async () => {
+        const { attempt } = await account.ledger.require('p');
+        return operator.resolve({ payoutId: 'p', attempt }, { kind: 'not_sent' }, ANN);
+      },
+    ],
   ] as const)('signs a %s: it names the intent and the attempt that paid nothing', async (_, state, decide) => {
     await sendSigned(account.ledger, state, 'p');
     const payout = await decide();

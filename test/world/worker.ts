@@ -54,6 +54,7 @@ export type Pieces = Readonly<{
   signsInDoubt: boolean;
   /** A connection is closed where it should be reset. */
   closesOnly: boolean;
+  statesAnyAttempt: boolean;
 }>;
 
 export const soundPieces: Pieces = {
@@ -68,6 +69,7 @@ export const soundPieces: Pieces = {
   adoptsWithoutProof: false,
   signsInDoubt: false,
   closesOnly: false,
+  statesAnyAttempt: false,
 };
 
 type WorkerParts = Readonly<{

@@ -12,20 +12,48 @@ import type { CsvTable } from '../import/read-csv-rows.js';
 export interface SelectedPayout {
   readonly payoutId: string;
   readonly txhash?: string;
+  /** The attempt that the row is about. */
+  readonly attempt?: number;
+  /** Since when the payout was in its state, as the file has it: wall clock, ms. */
+  readonly since?: number | undefined;
   readonly line?: number;
 }
 
-type Needs = 'txhash' | 'no txhash' | 'nothing';
+type Needs = 'txhash' | 'attempt' | 'nothing';
+
+const ATTEMPT = 'must be the number of the attempt that was not sent, as `payouts list --csv` writes it';
+
+const attemptField = z
+  .union(
+    [
+      z.int(),
+      z
+        .string()
+        .regex(/^\d{1,6}$/)
+        .transform(Number),
+    ],
+    ATTEMPT,
+  )
+  .refine((attempt) => attempt >= 0, ATTEMPT);
+
+const TIME = 'must be a time, as `payouts list --csv` writes it';
+
+const sinceField = z
+  .string(TIME)
+  .refine((text) => text === '' || !Number.isNaN(Date.parse(text)), TIME)
+  .transform((text) => (text === '' ? undefined : Date.parse(text)));
 
 const SCHEMAS: Record<Needs, z.ZodType<SelectedPayout>> = {
   txhash: z.object({ payoutId: payoutIdField, txhash: txhashField }),
-  /** A payout with a transaction was paid and would be paid twice. */
-  'no txhash': z
+  /** A payout with a transaction was paid, and one that was sent since may be: each would be paid twice. */
+  attempt: z
     .object({
       payoutId: payoutIdField,
       txhash: z.literal('', 'must be empty: a payout with a transaction was sent').optional(),
+      attempt: attemptField,
+      updatedAt: sinceField.optional(),
     })
-    .transform(({ payoutId }) => ({ payoutId })),
+    .transform(({ payoutId, attempt, updatedAt: since }) => ({ payoutId, attempt, since })),
   nothing: z.object({ payoutId: payoutIdField }),
 };
 
@@ -36,7 +64,7 @@ const SELECTION_TABLE: CsvTable = {
   columns: COLUMNS,
   required: ['payout_id'],
   describeUnknown: () => `is not a known column; expected one of ${COLUMNS.join(', ')}`,
-  toInput: ({ payoutId, txhash }) => ({ payoutId, txhash }),
+  toInput: ({ payoutId, txhash, attempt, updatedAt }) => ({ payoutId, txhash, attempt, updatedAt }),
 };
 
 /**
@@ -68,9 +96,9 @@ export async function readSelectionFile(
   return [...selected.values()];
 }
 
-/** A payout may occur twice, but not with two transactions, nor a transaction with two payouts. */
+/** A payout may occur twice, but not with two transactions or attempts, nor a transaction with two payouts. */
 function refuseOther(
-  { payoutId, txhash }: SelectedPayout,
+  { payoutId, txhash, attempt }: SelectedPayout,
   selected: ReadonlyMap<string, SelectedPayout>,
   txhashes: ReadonlyMap<string, SelectedPayout>,
 ): void {
@@ -78,6 +106,9 @@ function refuseOther(
   if (earlier !== undefined && earlier.txhash !== txhash && !isSameTxhash(earlier.txhash, txhash)) {
     const message = `is already on line ${earlier.line ?? 0}, with another txhash (got "${payoutId}")`;
     refuse('payoutId', message);
+  }
+  if (earlier !== undefined && earlier.attempt !== attempt) {
+    refuse('payoutId', `is already on line ${earlier.line ?? 0}, with another attempt (got "${payoutId}")`);
   }
   const holder = txhash === undefined ? undefined : txhashes.get(txhashKey(txhash));
   if (holder !== undefined && holder.payoutId !== payoutId) {

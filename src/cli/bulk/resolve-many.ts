@@ -1,7 +1,7 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Actor } from '../../ledger/payout.js';
+import type { Actor, Payout } from '../../ledger/payout.js';
 import type { Resolution } from '../../operator/resolve-payout.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { withAccount, withGateway } from '../context/account.js';
@@ -10,7 +10,7 @@ import { requireOperator } from '../context/confirm.js';
 import { nameFlags, readVariable } from '../context/flags.js';
 import { describeSigning, type SigningFlags } from '../context/signer.js';
 import { toLedgerSteps } from './change-many.js';
-import { readSelectionFile } from './read-selection-file.js';
+import { readSelectionFile, type SelectedPayout } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
 import type { ChosenPayout, Selection } from './survey-payouts.js';
 
@@ -19,6 +19,7 @@ export interface ResolveFlags extends Actor, SigningFlags {
   readonly notSent?: true;
   readonly writeOff?: true;
   readonly txhash?: string;
+  readonly attempt?: string;
   readonly force?: true;
   readonly file?: string;
   readonly state?: 'unknown';
@@ -35,7 +36,7 @@ const KINDS = {
     describeDone: (payouts: string) => `${payouts} in progress: their transactions are followed`,
   },
   not_sent: {
-    needs: 'no txhash',
+    needs: 'attempt',
     describe: (payouts: string) => `Send ${payouts} again (what was paid is paid twice)`,
     describeDone: (payouts: string) => `${payouts} queued again`,
   },
@@ -79,7 +80,11 @@ export async function resolveMany(
       await runBulk(context, account, change, selection, flags, signal);
     });
   if (kind !== 'sent') {
-    await run((account) => toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, signer));
+    await run((account) => ({
+      ...toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, signer),
+      // The row names its attempt, so a repeated command is told by that.
+      ...(kind === 'not_sent' && { wasChanged: () => false, findStale }),
+    }));
   } else if (force || dryRun) {
     await run((account) => toSentSteps(new PayoutOperator({ account }), UNCHECKED_AT_ONCE, 0, true, actor));
   } else {
@@ -88,6 +93,17 @@ export async function resolveMany(
       run((account) => toSentSteps(new PayoutOperator({ account, gateway }), atOnce, 1_000, false, actor)),
     );
   }
+}
+
+/** A row of an earlier attempt, or from before the payout became `unknown` again, says nothing about the last send. */
+export function findStale({ line = 0, attempt = -1, since }: SelectedPayout, payout: Payout): string | undefined {
+  const { payoutId, updatedAt } = payout;
+  const about = `line ${line}: payout ${payoutId}`;
+  if (attempt !== payout.attempt) {
+    return `${about}: the file is about attempt ${attempt}, the payout is at attempt ${payout.attempt}: look that one up, then state it in a new file`;
+  }
+  if (since === undefined || since >= Date.parse(updatedAt)) return undefined;
+  return `${about}: the file is of ${new Date(since).toISOString()}, the payout became unknown at ${updatedAt}: look it up again, then state it in a new file`;
 }
 
 function toSentSteps(

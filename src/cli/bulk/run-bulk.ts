@@ -11,7 +11,7 @@ import { formatTotals } from '../import/currency-totals.js';
 import { RowMessages, startProgress } from '../import/progress.js';
 import { type Choice, surveyPayouts, type ChosenPayout, type Selection, type Survey } from './survey-payouts.js';
 
-export interface BulkSteps extends Pick<Choice, 'wasChanged'> {
+export interface BulkSteps extends Pick<Choice, 'wasChanged' | 'findStale'> {
   readonly atOnce: number;
   /** From one step's start to the next, ms. `rest` pauses as long as the step took: Redis can serve others. */
   readonly everyMs: number | 'rest';
@@ -63,6 +63,9 @@ export async function runBulk(
   const survey = await surveying.finally(progress.stop);
   refuseMissing(context, survey.missing);
   const counts: Counts = { changed: 0, refused: 0 };
+  const messages = new RowMessages(context);
+  for (const message of survey.stale) messages.add(message);
+  messages.end();
   try {
     // With --json, stdout has only the object at the end.
     const { currencies } = await readGatewayFacts(connection);
@@ -76,6 +79,7 @@ export async function runBulk(
     const done = dryRun ? 'Dry run: nothing was changed' : change.describeDone(formatCount(counts.changed, 'payout'));
     if (!json) context.write(`${done}.\n`);
   } finally {
+    counts.refused += survey.stale.length;
     const { chosen, totals, changedBefore, others } = survey;
     if (json) context.writeJson({ payouts: chosen.length, totals, changedBefore, others, dryRun, ...counts });
   }

@@ -18,6 +18,8 @@ export interface Choice {
   readonly matches?: (payout: Payout) => boolean;
   /** A second run must not repeat the change. */
   readonly wasChanged: (payout: Payout) => boolean;
+  /** Why a row is not about the payout as it is now. @defaultValue each is */
+  readonly findStale?: (selected: SelectedPayout, payout: Payout) => string | undefined;
 }
 
 /** As it was when the operator decided. */
@@ -34,6 +36,8 @@ export interface Survey {
   /** Payouts in other states, which stay as they are. */
   readonly others: Readonly<Partial<Record<PayoutState, number>>>;
   readonly missing: readonly SelectedPayout[];
+  /** Why rows are refused that are about an earlier attempt. */
+  readonly stale: readonly string[];
 }
 
 /**
@@ -43,7 +47,7 @@ export interface Survey {
 export async function surveyPayouts(
   connection: LedgerConnection,
   selection: Selection,
-  { from, matches = () => true, wasChanged }: Choice,
+  { from, matches = () => true, wasChanged, findStale }: Choice,
   signal: AbortSignal,
   onProgress: (payouts: number) => void,
 ): Promise<Survey> {
@@ -51,6 +55,7 @@ export async function surveyPayouts(
   const totals = new CurrencyTotals();
   const others: Partial<Record<PayoutState, number>> = {};
   const missing: SelectedPayout[] = [];
+  const stale: string[] = [];
   let [read, changedBefore] = [0, 0];
   for await (const page of readSelected(connection, selection, from)) {
     if (isAborted(signal)) throw new StoppedError('Stopped while counting; nothing was changed');
@@ -60,6 +65,7 @@ export async function surveyPayouts(
       if (payout === undefined) missing.push(selected);
       else if (!from.includes(payout.state)) others[payout.state] = (others[payout.state] ?? 0) + 1;
       else if (!matches(payout)) continue;
+      else if (findStale?.(selected, payout) !== undefined) stale.push(findStale(selected, payout) ?? '');
       else if (wasChanged(payout)) changedBefore += 1;
       else {
         chosen.set(selected.payoutId, { ...selected, state: payout.state, attempt: payout.attempt });
@@ -69,7 +75,7 @@ export async function surveyPayouts(
     onProgress((read += page.length));
   }
   if (selection.kind === 'batch' && read === 0) throw new NotFoundError(`Batch ${selection.batch} not found`);
-  return { chosen: [...chosen.values()], totals: totals.list(), changedBefore, others, missing };
+  return { chosen: [...chosen.values()], totals: totals.list(), changedBefore, others, missing, stale };
 }
 
 type Found = readonly [selected: SelectedPayout, payout: Payout | undefined];

@@ -4,29 +4,31 @@ import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Actor } from '../../ledger/payout.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import { type PayoutLedger, toChangeError } from '../../ledger/payout-ledger.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
 import { type ResolveFlags, resolveMany } from '../bulk/resolve-many.js';
 import { withAccount, withGateway } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import { addActorOptions, help, nameFlags, readActor } from '../context/flags.js';
+import { addActorOptions, help, nameFlags, readActor, refuse } from '../context/flags.js';
 import { addSigningOptions, describeSigner, describeSigning, openSigner, SIGNING_HELP } from '../context/signer.js';
 import { formatFacts } from '../output/format-table.js';
 
 const HELP = help(
   `Before you decide, ask the gateway's operator, or look at the recipient's wallet. --not-sent queues the payout again: if it was paid
-after all, it is paid twice. It is refused while the request may still arrive; \`payouts get\` shows until when. What the gateway
-said before that proves nothing, nor does what a gateway says that stood still and has yet to read what waits in its own buffers.
+after all, it is paid twice. It is about one --attempt, as \`payouts get\` shows it; refused once another was sent, and while the request
+may still arrive, which \`payouts get\` shows too. What the gateway said before that proves nothing, nor does what a gateway says that
+stood still and has yet to read what waits in its own buffers.
 --sent asks the gateway about the txhash first, and needs GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE).
 
-Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, as \`payouts list --csv\` writes it, or JSON lines;
+Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, for --not-sent, attempt, as \`payouts list --csv\`
+writes it, or JSON lines; a row from before the attempt is refused (updated_at);
 --state unknown takes all, for --write-off. --not-sent of many needs --file with only the rows that the gateway confirmed as not
 paid. It asks for their number, or takes it from --expect-count. The same command continues after a stop.
 --not-sent is signed. ${SIGNING_HELP} docs/runbooks/unknown.md has the whole procedure.`,
   'payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"',
-  'payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"',
+  'payouts resolve invoice-77 --not-sent --attempt 1 --reason "the gateway never received it, ticket 812"',
   'payouts resolve invoice-77 --write-off --reason "paid by bank transfer"',
   'payouts list --state unknown --all --csv > unknown.csv',
   'payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"',
@@ -40,6 +42,7 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .option('--force', 'with --sent: take the txhash without asking the gateway')
     .option('--not-sent', 'it was not sent: queue it again, it will be paid')
     .option('--write-off', 'a person settled it outside the queue, paid or not: it will not be sent again')
+    .option('--attempt <n>', 'with --not-sent: the attempt that was not sent')
     .option('--file <file>', 'the payouts that a file names, - for stdin')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
@@ -69,14 +72,15 @@ async function resolveOne(
   context: CliContext,
   payoutId: string,
   decision: Resolution,
-  { force, yes, json }: ResolveFlags,
+  { attempt, force, yes, json }: ResolveFlags,
   actor: Actor,
   signer: ActSigner | undefined,
 ): Promise<void> {
   const resolve = async (gateway?: GatewayClient): Promise<void> => {
     const payout = await withAccount(context, async (account) => {
       const asks = decision.kind === 'not_sent' && !yes && context.terminal.input.isTTY === true;
-      const decided = asks ? await confirmSendAgain(context, account.ledger, payoutId, signer) : { payoutId };
+      const decided = { payoutId, ...(attempt !== undefined && { attempt: parseAttempt(attempt) }) };
+      if (asks) await confirmSendAgain(context, account.ledger, decided, signer);
       const operator = new PayoutOperator({ account, gateway, signer });
       return nameFlags(async () => operator.resolve(decided, decision, actor));
     });
@@ -89,13 +93,14 @@ async function resolveOne(
 
 function requireMany(
   kind: Resolution['kind'],
-  { txhash, file, state, yes, expectCount }: ResolveFlags,
+  { txhash, attempt, file, state, yes, expectCount }: ResolveFlags,
   command: Command,
 ): void {
   if ((file === undefined) === (state === undefined)) {
     command.error('error: give a payoutId, --file or --state');
   }
   if (txhash !== undefined) command.error('error: --txhash is for one payout: a file has a column txhash');
+  if (attempt !== undefined) command.error('error: --attempt is for one payout: a file has a column attempt');
   if (file === undefined && kind === 'sent') command.error('error: --sent needs --file, with a column txhash');
   if (kind === 'not_sent') {
     if (file === undefined) command.error(NOT_SENT_NEEDS_FILE);
@@ -106,8 +111,17 @@ function requireMany(
 const NOT_SENT_NEEDS_FILE =
   'error: --not-sent of many payouts needs --file: what was paid would be paid twice. Write the file with `payouts list --state unknown --all --csv > unknown.csv`, and keep the rows that the gateway confirmed as not paid';
 
+const NOT_SENT_NEEDS_ATTEMPT =
+  'error: --not-sent needs --attempt, the number of the attempt that was not sent: `payouts get` shows it';
+
 function parseCount(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a number of payouts.');
+  return Number(text);
+}
+
+/** In the action, so that the commands that are shown, with their N, can be parsed. */
+function parseAttempt(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) refuse('--attempt', `must be the number of an attempt (got ${JSON.stringify(text)})`);
   return Number(text);
 }
 
@@ -122,12 +136,14 @@ function parseKind({ sent, notSent, writeOff, force }: ResolveFlags, command: Co
 
 function parseDecision(
   kind: Resolution['kind'],
-  { txhash, force, file, state, dryRun, expectCount }: ResolveFlags,
+  { txhash, attempt, force, file, state, dryRun, expectCount }: ResolveFlags,
   command: Command,
 ): Resolution {
   if (file !== undefined || state !== undefined || dryRun || expectCount !== undefined) {
     command.error('error: --file, --state, --dry-run and --expect-count are for many payouts: leave the payoutId out');
   }
+  if (kind === 'not_sent' && attempt === undefined) command.error(NOT_SENT_NEEDS_ATTEMPT);
+  if (kind !== 'not_sent' && attempt !== undefined) command.error('error: --attempt belongs to --not-sent');
   if (kind !== 'sent') {
     if (txhash !== undefined) command.error('error: --txhash belongs to --sent');
     return { kind };
@@ -136,17 +152,17 @@ function parseDecision(
   return { kind, txhash, unchecked: force === true };
 }
 
-/**
- * Shows the payment that would be repeated and its signer, and asks.
- * @returns the payout and the attempt shown
- */
+/** Shows the payment that would be repeated and its signer, and asks. */
 async function confirmSendAgain(
   { terminal, colours, writeError }: CliContext,
   ledger: PayoutLedger,
-  payoutId: string,
+  { payoutId, attempt = 0 }: DecidedPayout,
   signer: ActSigner | undefined,
-): Promise<Required<DecidedPayout>> {
+): Promise<void> {
   const payout = await ledger.require(payoutId);
+  if (attempt !== payout.attempt && payout.state === 'unknown') {
+    throw toChangeError({ kind: 'sent_since', attempt: payout.attempt }, { payoutId, from: 'unknown', to: 'queued' });
+  }
   const { currencies } = await readGatewayFacts(ledger.connection);
   const facts = formatFacts(colours, [
     ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
@@ -155,9 +171,9 @@ async function confirmSendAgain(
     [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],
     ['could arrive until', payout.inFlightUntil && `${formatTime(payout.inFlightUntil)} UTC: look again after that`],
     ['attempts so far', payout.attempt],
+    ['not sent was', `attempt ${attempt}`],
     ['signed with', signer && describeSigner(signer)],
   ]);
   writeError(`${payoutId}\n${facts}`);
   await confirm('Send it again? If it was paid, it is paid twice.', terminal);
-  return { payoutId, attempt: payout.attempt };
 }

@@ -69,11 +69,11 @@ it('--sent refuses what the gateway does not confirm, unless --force', async () 
 
 it('--not-sent queues it again, --write-off writes it off, which says nothing about a payment', async () => {
   await makeUnknown('p-1', 'p-2');
-  expect(await cli.ok(...resolve('p-1', '--not-sent'))).toMatch(/p-1 is queued: it is sent again/);
+  expect(await cli.ok(...resolve('p-1', '--not-sent', '--attempt', '0'))).toMatch(/p-1 is queued: it is sent again/);
   const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
   expect(written).toMatchObject({ payoutId: 'p-2', state: 'written_off', final: true });
   await cli.enqueue('p-3');
-  for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent'], ['--write-off']]) {
+  for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent', '--attempt', '0'], ['--write-off']]) {
     await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));
     await cli.refused(3, 'p-9', ...resolve('p-9', ...decision));
   }
@@ -82,13 +82,14 @@ it('--not-sent queues it again, --write-off writes it off, which says nothing ab
 it('wants one decision, a txhash where it belongs, and one way to name payouts', async () => {
   for (const args of [
     ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --txhash abc', '--not-sent'],
+    ...['p-1 --not-sent --attempt x', 'p-1 --write-off --attempt 1', '--file f.csv --not-sent --attempt 1'],
     ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', 'p-1 --not-sent --expect-count 1'],
   ]) {
     await cli.refused(2, '', ...resolve(...args.split(' ')));
   }
 });
 
-const notSent = (...args: string[]) => resolve('p-1', '--not-sent', ...args);
+const notSent = (...args: string[]) => resolve('p-1', '--not-sent', '--attempt', '0', ...args);
 
 it('--not-sent at a terminal shows amount, address, time and key, and sends again after a yes alone', async () => {
   await makeUnknown('p-1');
@@ -107,7 +108,7 @@ it('--not-sent at a terminal shows amount, address, time and key, and sends agai
 
 it.each(['one', 'many'])('refuses where a payout was sent again while the question stood: %s', async (count) => {
   await makeUnknown('p-1');
-  const file = await cli.file('unpaid.csv', 'payout_id', 'p-1');
+  const file = await cli.file('unpaid.csv', 'payout_id,attempt', 'p-1,0');
   const asking = cli.ask(...(count === 'one' ? notSent() : resolve('--file', file, '--not-sent')));
   await asking.untilAsked();
   await cli.alter('p-1', { attempt: 1 });
@@ -136,7 +137,12 @@ describe('payouts resolve of many', () => {
   });
 
   const notSent = async (...args: string[]) =>
-    resolve('--file', await cli.file('unpaid.csv', 'payout_id', ...IDS), '--not-sent', ...args);
+    resolve(
+      '--file',
+      await cli.file('unpaid.csv', 'payout_id,attempt', ...IDS.map((id) => `${id},0`)),
+      '--not-sent',
+      ...args,
+    );
 
   it('--not-sent changes nothing without the number of payouts', async () => {
     for (const [args, message] of [
@@ -166,15 +172,55 @@ describe('payouts resolve of many', () => {
     expect(await cli.lastChange('p-3')).toMatchObject({ by: 'ann', reason: 'ticket 812' });
   });
 
-  it('--not-sent leaves what it queued again and was sent since: nobody has decided about that', async () => {
-    // A first run came as far as p-1.
-    await cli.ok(...resolve('p-1', '--not-sent', '--yes'));
+  async function sendAgain(payoutId: string) {
     const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
-    const attempt = await begin(sender, await takeLease(sender, 'one'), 'p-1');
+    const attempt = await begin(sender, await takeLease(sender, 'one'), payoutId);
     await sender.finishSend(attempt, { kind: 'unknown', reason: 'no response in time' }, NO_BREAKER, 0);
-    const again = await cli.run(...(await notSent('--expect-count', '2')));
-    expect(again).toMatchObject({ code: 0, stdout: textWith(/2 payouts queued again/) });
-    expect(await states()).toEqual(['unknown', 'queued', 'queued']);
+  }
+
+  it.each(['ticket 812', 'ticket 999'])(
+    '--not-sent says nothing about an attempt after the one that it names, for the reason "%s"',
+    async (reason) => {
+      // A first run came as far as p-1, which was sent again, and perhaps paid.
+      await cli.ok(...resolve('p-1', '--not-sent', '--attempt', '0', '--yes'));
+      await sendAgain('p-1');
+      const [command = '', ...args] = await notSent('--expect-count', '2');
+      const again = await cli.run(command, ...args.with(args.indexOf('ticket 812'), reason));
+      const stale = /line 2: payout p-1: the file is about attempt 0, the payout is at attempt 1: look that one up/;
+      expect(again).toMatchObject({ code: 4, stdout: textWith(/2 payouts queued again/), stderr: textWith(stale) });
+      expect(await states()).toEqual(['unknown', 'queued', 'queued']);
+      const one = ['resolve', 'p-1', '--not-sent', '--attempt', '0', '--reason', reason];
+      await cli.refused(4, /was sent again meanwhile \(attempt 1\)/, ...one);
+      expect(await cli.states('p-1')).toEqual(['unknown']);
+    },
+  );
+
+  it('--not-sent refuses a file from before its payout became unknown, and takes the export of now', async () => {
+    const listed = await cli.ok('list', '--state', 'unknown', '--all', '--csv');
+    expect(listed).toMatch(/,updated_at,late_txhash,attempt\n/);
+    const old = listed.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2020-01-01T00:00:00.000Z');
+    const refused = await cli.run(
+      ...resolve('--file', await cli.file('old.csv', old), '--not-sent', '--expect-count', '0'),
+    );
+    const stale = /line 2: payout p-1: the file is of 2020-01-01T00:00:00\.000Z, the payout became unknown at /;
+    expect(refused).toMatchObject({ code: 4, stderr: textWith(stale) });
+    expect(await states()).toEqual(UNKNOWN);
+    await cli.ok(...resolve('--file', await cli.file('new.csv', listed), '--not-sent', '--expect-count', '3'));
+    expect(await states()).toEqual(['queued', 'queued', 'queued']);
+  });
+
+  it('--not-sent refuses a file whose rows name no attempt, or two', async () => {
+    for (const [lines, message] of [
+      [['payout_id', 'p-1'], /line 2: attempt: is missing/],
+      [['payout_id,attempt', 'p-1,x'], /line 2: attempt: must be/],
+      [['payout_id,attempt', 'p-1,0', 'p-1,1'], /line 3: payout_id: is already on line 2, with another attempt/],
+      [['payout_id,attempt,updated_at', 'p-1,0,soon'], /line 2: updatedAt: must be a time/],
+    ] as const) {
+      const file = await cli.file('wrong.csv', ...lines);
+      const result = await cli.run(...resolve('--file', file, '--not-sent', '--expect-count', '1'));
+      expect(result).toMatchObject({ code: 2, stderr: textWith(message) });
+    }
+    expect(await states()).toEqual(UNKNOWN);
   });
 
   it('--file is refused as a whole for one wrong line', async () => {

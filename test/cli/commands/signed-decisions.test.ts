@@ -64,7 +64,7 @@ async function hidePrivateKey() {
 
 it.each([
   ['retry', 'p'],
-  ['resolve', 'p', '--not-sent'],
+  ['resolve', 'p', '--not-sent', '--attempt', '1'],
   ['resolve', '--file', 'f.csv', '--not-sent', '--expect-count', '1'],
   ['resume'],
   ['adopt-ledger', '--yes'],
@@ -92,9 +92,9 @@ it('retry and resume sign with a key file, and say so', async () => {
 it('resolve signs with a key that the agent alone has, one payout or many', async () => {
   await sendSigned(cli.ledger, 'unknown', 'p', 'q', 'r');
   const agent = await startSshAgent(await hidePrivateKey());
-  const file = await cli.file('payouts.csv', 'payout_id', 'q', 'r');
+  const file = await cli.file('payouts.csv', 'payout_id,attempt', 'q,1', 'r,1');
   const resolve = async (...args: string[]) => cli.run('resolve', ...args, '--not-sent', '--ssh-key', sshFile, ...WHY);
-  const one = await resolve('p');
+  const one = await resolve('p', '--attempt', '1');
   const many = await resolve('--file', file, '--expect-count', '2');
   await agent.stop();
   expect(one).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });

@@ -41,6 +41,6 @@ it('summarise with chaos allows an unknown payout', () => {
   const chaos = { chaos: true, workerKills: 3, payouts: [COMPLETED, UNKNOWN] };
   const paid = summaryOf({ ...chaos, payments: [aPayment('t-1'), aPayment('t-2')] });
   expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', txhash: 't-2' }] });
-  const command = "payouts resolve --account 1001 p-2 --not-sent --reason 'the gateway never received it'";
+  const command = "payouts resolve --account 1001 p-2 --not-sent --attempt 1 --reason 'the gateway never received it'";
   expect(summaryOf(chaos).unknown).toMatchObject([{ txhash: null, command }]);
 });

@@ -83,12 +83,14 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
     return false;
   };
 
-  const decideOne = async ({ payoutId, state: now, held }: Payout, txhash: string | undefined) => {
+  const decideOne = async ({ payoutId, state: now, attempt, held }: Payout, txhash: string | undefined) => {
     if (txhash !== undefined) {
       if (now === 'unknown') await state(`payouts resolve ${payoutId} --sent --txhash ${txhash}`, 'unsigned');
       return;
     }
-    const command = { unknown: 'resolve --not-sent', rejected: 'retry', held: 'release' }[now as 'held'];
+    const command = { unknown: `resolve --not-sent --attempt ${attempt}`, rejected: 'retry', held: 'release' }[
+      now as 'held'
+    ];
     // An operator who forgets the key needs it for the release.
     const isForgotten = now !== 'held' && forgetsKey;
     if (isForgotten) {

@@ -25,6 +25,7 @@ export const SITUATIONS = [
   'a gateway is probed',
   'a gateway stands still',
   'a request stays in the kernel of its host',
+  'a statement about an earlier attempt is refused',
 ] as const;
 
 export const SIGNED_SITUATIONS = [

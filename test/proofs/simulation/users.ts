@@ -1,6 +1,7 @@
 import { ConflictError, RedisUnavailableError } from '../../../src/base/errors.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
+import { findStale } from '../../../src/cli/bulk/resolve-many.js';
 import { adviseAccount } from '../../../src/operator/account-advice.js';
 import {
   carryOutAdoption,
@@ -44,9 +45,28 @@ export function openUsers(run: Simulation) {
   };
 
   const change = async (payout: Payout, { to, ...rest }: Pick<StateChange, 'to' | 'txhash'>) => {
-    if (to === 'queued' && signed?.mayStateUnsent(payout) === false) return;
+    if (to === 'queued' && signed?.mayStateUnsent(payout) === false) return 'in_doubt';
     const act = to === 'queued' ? control?.resendAct(payout) : undefined;
-    await move(run, payout, { to, ...rest, ...(act && { act }) });
+    return move(run, payout, { to, ...rest, ...(act && { act }) });
+  };
+
+  const decideUnknown = async (payout: Payout) => {
+    const resolution = truthfulResolution(book.paymentTo(walletOf(payout.payoutId)));
+    const refusal = await change(payout, resolution);
+    // A colleague has the same finding in a file, and states it later. While the request was on its way it was none.
+    if (resolution.to === 'queued' && refusal !== 'in_doubt' && world.fault(0.3))
+      world.after(world.random.between(1_000, 120_000), () => void stateFromFile(payout));
+  };
+
+  const stateFromFile = async (then: Payout) => {
+    const { payoutId, attempt, updatedAt } = then;
+    const now = redis.refuses ? undefined : ledger.payout(payoutId);
+    if (now?.state !== 'unknown') return;
+    if (!pieces.statesAnyAttempt && findStale({ payoutId, attempt, since: Date.parse(updatedAt) }, now) !== undefined) {
+      world.situations.meet('a statement about an earlier attempt is refused');
+      return;
+    }
+    await change(pieces.statesAnyAttempt ? now : then, { to: 'queued' });
   };
 
   const retry = async (payout: Payout) => {
@@ -63,8 +83,7 @@ export function openUsers(run: Simulation) {
       if (state === 'held' || state === 'queued') await policy?.decide(ledger, payout);
       if (state === 'held' && held?.kind !== 'policy' && held?.kind !== 'rejection') await signed?.decideHeld(payout);
       // That it was not paid is true at that moment; that it cannot be paid any more, the ledger has to ensure.
-      if (state === 'unknown' && !book.isStandingStill && world.fault(0.7))
-        await change(payout, truthfulResolution(book.paymentTo(walletOf(payout.payoutId))));
+      if (state === 'unknown' && !book.isStandingStill && world.fault(0.7)) await decideUnknown(payout);
       if (state === 'rejected' && world.fault(0.5)) await retry(payout);
       if (state === 'queued' && plan.operatorCancels && world.fault(0.05)) await change(payout, { to: 'cancelled' });
     }
@@ -108,11 +127,14 @@ export function openUsers(run: Simulation) {
 
 async function move(
   { world, redis }: Pick<Simulation, 'world' | 'redis'>,
-  { payoutId, state: from }: Payout,
+  { payoutId, state: from, attempt }: Payout,
   change: Pick<StateChange, 'to' | 'txhash' | 'act'>,
 ) {
-  const rejection = await redis.ledger.change({ payoutId, from, ...change, ...BY });
+  const isStatement = from === 'unknown' && change.to === 'queued';
+  const stated = { payoutId, from, ...(isStatement && { attempt }), ...change, ...BY };
+  const rejection = await redis.ledger.change(stated);
   world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${rejection?.kind ?? ''}`);
+  return rejection?.kind;
 }
 
 export type SignedRun = Pick<Simulation, 'world' | 'pieces' | 'redis' | 'book' | 'hosts'>;
