@@ -40,7 +40,9 @@ export async function sendUntilDecided(
 ): Promise<SendDecision> {
   const { observer, logger } = active.runtime;
   let loggedReason: string | undefined;
-  for (let delayMs = RETRY_MIN_MS; !isAborted(stop); delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
+  let delayMs = 0;
+  let cause: ErrorCode | 'other' | undefined;
+  while (!isAborted(stop)) {
     const report = await active.sender.send(payoutId, stop).catch(toNotSent);
     switch (report.kind) {
       case 'sent':
@@ -48,6 +50,9 @@ export async function sendUntilDecided(
       case 'early':
         return report;
       case 'not_sent':
+        // The wait grows while one cause lasts: what follows an outage of Redis must not wait as long as the outage.
+        delayMs = cause === (report.code ?? 'other') ? Math.min(delayMs * 2, RETRY_MAX_MS) : RETRY_MIN_MS;
+        cause = report.code ?? 'other';
         logger.warn({ payoutId, reason: report.reason, retryInMs: delayMs }, 'not sent, will try again');
         observer.notSent(report.reason, delayMs, report.code);
         await waitToRetry(active.runtime, report.code, delayMs, stop);
