@@ -1,3 +1,4 @@
+import { RedisUnavailableError } from '../base/errors.js';
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { every, isAborted, type Clock } from '../base/clock.js';
@@ -99,10 +100,17 @@ export class AccountNotifier {
     const { platformId } = this.#connection;
     const { payoutId } = event;
     if (payoutId === undefined) return describeEvent(platformId, event, type, undefined);
-    const [payout, { currencies }] = await Promise.all([
-      this.#ledger.get(payoutId),
-      readGatewayFacts(this.#connection),
+    // One record that cannot be read must not keep back what comes after it.
+    const leaveOut = (error: unknown): undefined => {
+      if (error instanceof RedisUnavailableError) throw error;
+      this.#logger.error({ payoutId, error: (error as Error).message }, 'told without what cannot be read');
+      return undefined;
+    };
+    const [payout, facts] = await Promise.all([
+      this.#ledger.get(payoutId).catch(leaveOut),
+      readGatewayFacts(this.#connection).catch(leaveOut),
     ]);
+    const { currencies = [] } = facts ?? {};
     const { verify = (_: number, given: Payout): Payout => given } = this.#options;
     return describeEvent(platformId, event, type, payout && verify(platformId, payout), currencies);
   }

@@ -161,7 +161,8 @@ async function confirmSendAgain(
 ): Promise<void> {
   const payout = await ledger.require(payoutId);
   if (attempt !== payout.attempt && payout.state === 'unknown') {
-    throw toChangeError({ kind: 'sent_since', attempt: payout.attempt }, { payoutId, from: 'unknown', to: 'queued' });
+    const refused = { kind: 'sent_since', attempt: payout.attempt } as const;
+    throw toChangeError(refused, { payoutId, from: 'unknown', to: 'queued' }, Date.now());
   }
   const { currencies } = await readGatewayFacts(ledger.connection);
   const facts = formatFacts(colours, [

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Chain } from '../../gateway/wallet.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
 
@@ -63,8 +64,23 @@ const NOTHING: GatewayFacts = {
 /** Empty before the first sender. */
 export async function readGatewayFacts({ redis, keys }: LedgerConnection): Promise<GatewayFacts> {
   const stored = await ask(redis.hgetall(keys.gateway));
-  const parts = Object.values(stored).map((text) => JSON.parse(text) as Partial<GatewayFacts>);
+  const parts = FIELDS.map((field) => parsePart(stored[field] ?? '{}'));
   return Object.assign({}, NOTHING, ...parts) as GatewayFacts;
+}
+
+const FIELDS = ['currencies', 'balance', 'failure'] as const;
+
+const items = z.array(z.looseObject({}));
+const partField = z.looseObject({ currencies: items.exactOptional(), balance: items.exactOptional() });
+
+/** What someone wrote over it, and nobody can read, is left out: pages, metrics and alarms go on without it. */
+function parsePart(text: string): Partial<GatewayFacts> {
+  try {
+    const parsed = partField.safeParse(JSON.parse(text));
+    return parsed.success ? (parsed.data as unknown as Partial<GatewayFacts>) : {};
+  } catch {
+    return {};
+  }
 }
 
 export type GatewayFactsPart =

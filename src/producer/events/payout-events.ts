@@ -104,7 +104,7 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
     ...(isPayoutState(to) ? { to, final: isFinal(to) } : {}),
     ...(decision === undefined ? {} : { decision }),
     ...(type === 'policy_loaded' || type === 'journal_head' ? { hash: to } : {}),
-    at: new Date(Number(at)).toISOString(),
+    at: toTime(at, eventId),
     ...(by === '' ? {} : { by }),
     ...(reason === '' ? {} : { reason }),
   };
@@ -122,6 +122,12 @@ function identify({ type, payoutId, attempt, from, to, at, by, reason }: EventFi
   // A payout may be held, and queued again, several times in one attempt.
   const isRepeatable = to === 'held' || (to === 'queued' && from !== '');
   return isRepeatable ? `${ofAttempt}#${to}#${at}` : `${ofAttempt}#${to}`;
+}
+
+/** A time that someone wrote, and that is none, must not hide the events behind it: Redis itself dated the event. */
+function toTime(at: string, eventId: string): string {
+  const [given, stored] = [new Date(at === '' ? NaN : Number(at)), new Date(parseInt(eventId, 10))];
+  return (Number.isNaN(given.getTime()) ? stored : given).toISOString();
 }
 
 /** Waits at the end of an account's event stream, on a connection of its own. */

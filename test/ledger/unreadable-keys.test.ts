@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { readGatewayFacts, writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
+import { readEvents } from '../../src/producer/events/payout-events.js';
+import { aPayout } from './support/a-payout.js';
+import { openTestAccount, type TestAccount } from './support/test-account.js';
+
+/** Someone who can write to Redis writes what nobody can read: the rest is told all the same. */
+
+let account: TestAccount;
+beforeEach(() => {
+  account = openTestAccount();
+});
+afterEach(async () => account.close());
+
+it.each([
+  ['zz', 'x'],
+  ['currencies', '{'],
+  ['currencies', '{"currencies":7}'],
+  ['failure', 'null'],
+])('of the gateway, %s = %s is left out', async (field, text) => {
+  const { connection, redis } = account;
+  const balance = [{ paymentId: 6, symbol: undefined, amount: '5' }];
+  await writeGatewayFacts(connection, { balance, balanceAt: 1 });
+  await redis.hset(connection.keys.gateway, field, text);
+  expect(await readGatewayFacts(connection)).toMatchObject({
+    currencies: [],
+    balance: [{ paymentId: 6, amount: '5' }],
+  });
+});
+
+it.each([
+  ['a time that is none', ['at', 'soon']],
+  ['no field that is known', ['x', 'y']],
+  ['a time beyond all dates', ['at', '9e99']],
+])('an event with %s hides no other', async (_, fields) => {
+  const { connection, redis, ledger } = account;
+  await redis.xadd(connection.keys.events, '*', ...fields);
+  await ledger.enqueue([aPayout('p')]);
+  const events = await readEvents(connection, { sinceMs: 0 }, 10);
+  expect(events).toHaveLength(2);
+  expect(events[1]).toMatchObject({ payoutId: 'p', to: 'queued' });
+  expect(Date.parse(events[0]?.at ?? '')).toBeGreaterThan(0);
+});
