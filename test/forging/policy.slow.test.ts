@@ -123,7 +123,7 @@ describe('rejections', () => {
     let worker = await startWorker(account, FOUR_EYES);
     await until('all are rejected', async () => {
       const held = await Promise.all(all.targets.map(async ({ payoutId }) => heldOf(account, payoutId)));
-      return held.every(({ message = '' }) => message.includes('ann rejected it'));
+      return held.every(({ message = '' }) => message.includes('ann (key ann-2) rejected it'));
     });
     for (const [index, target] of all.targets.entries()) await REJECTIONS[index]?.attack(target);
     for (const target of all.controls) {
@@ -141,8 +141,8 @@ describe('rejections', () => {
   });
 
   it.each(REJECTIONS.map(({ name }, index) => [name, index] as const))('%s: held', async (_, index) => {
-    const message = expect.stringContaining('ann rejected it');
-    expect(await heldOf(account, `A-${index}`)).toMatchObject({ state: 'held', rule: 'four-eyes', message });
+    const message = expect.stringContaining('ann (key ann-2) rejected it');
+    expect(await heldOf(account, `A-${index}`)).toMatchObject({ state: 'held', kind: 'rejection', message });
   });
 });
 

@@ -1,4 +1,5 @@
-import type { SignedApproval } from '../../../src/ledger/control-record.js';
+import { hashApproval, paymentOf } from '../../../src/control/approvals/approval.js';
+import { approvalFieldName, type SignedApproval } from '../../../src/ledger/control-record.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { type Target, time } from '../support/attack.js';
 import { type KeyName, signApproval } from '../support/forged-account.js';
@@ -21,12 +22,16 @@ type Change = Partial<Parameters<typeof signApproval>[1]>;
 
 /** Puts an approval where the ledger has them, and has the worker look. */
 export async function putApproval({ account, payoutId }: Target, approval: ApprovalBody) {
-  await account.set(payoutId, { [`approval:${String(approval.by)}`]: JSON.stringify(approval) });
+  const given = approval as SignedApproval;
+  const hash = given.decision === 'approve' ? '' : hashApproval(account.platformId, given);
+  await account.set(payoutId, { [approvalFieldName(given, hash)]: JSON.stringify(approval) });
   await account.recheck(payoutId);
 }
 
 export async function approve({ account, payoutId }: Target, key: KeyName, change: Change = {}) {
-  return signApproval(account.platformId, { payoutId, intent: await account.intentHash(payoutId), key, ...change });
+  const payment = (change.decision ?? 'approve') === 'approve' ? paymentOf(await account.payout(payoutId)) : {};
+  const intent = await account.intentHash(payoutId);
+  return signApproval(account.platformId, { payoutId, intent, key, ...payment, ...change });
 }
 
 const bringing = (name: string, make: MakeApproval, requestedBy?: string): ApprovalAttack => ({
@@ -55,6 +60,8 @@ export const APPROVALS: readonly ApprovalAttack[] = [
   signedBy('bob', { days: [0, 30] }),
   signedBy('bob', { intent: '0'.repeat(64) }),
   signedBy('bob', { payoutId: 'P-other' }),
+  signedBy('bob', { addressTo: 'wallet-shown' }),
+  signedBy('bob', { amount: '0.5' }),
   signedBy('bob', { audience: 'staging' }),
   signedBy('bob', { audience: 'staging' }, { audience: TEST_AUDIENCE }),
   signedBy('bob', { audience: undefined }),
@@ -63,7 +70,10 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     ...{ ...(await approve(target, 'bob', { payoutId: 'P-other' })), payoutId: target.payoutId },
   })),
   bringing('an approval for another account', async ({ account, payoutId }) =>
-    signApproval(account.platformId + 1, { payoutId, intent: await account.intentHash(payoutId), key: 'bob' }),
+    signApproval(account.platformId + 1, {
+      ...{ payoutId, intent: await account.intentHash(payoutId), key: 'bob' },
+      ...paymentOf(await account.payout(payoutId)),
+    }),
   ),
   requested('', 'bob'),
   requested(', with a Cyrillic letter', 'b\u043eb', true),
@@ -86,12 +96,27 @@ export const REJECTIONS: readonly ApprovalAttack[] = [
   {
     name: 'the rejection removed, and the payout set back to queued without a hold',
     attack: async ({ account, payoutId }) => {
-      await account.unset(payoutId, 'approval:ann-2', 'decisions');
+      await account.unset(payoutId, ...(await rejectionsOf({ account, payoutId })), 'decisions');
       await account.revive(payoutId);
     },
   },
-  bringing('the rejection replaced by an earlier approval of that key', async (target) => approve(target, 'ann-2')),
+  bringing('an earlier approval of that key beside the rejection', async (target) => approve(target, 'ann-2')),
+  bringing('taken back by another person', async (target) => unreject(target, 'bob')),
+  bringing('taken back with a key that the keyring does not have', async (target) => unreject(target, 'foreign')),
+  bringing('another rejection taken back by that person', async (target) =>
+    approve(target, 'ann', { decision: 'unreject', intent: 'ab'.repeat(32) }),
+  ),
 ];
+
+async function rejectionsOf({ account, payoutId }: Pick<Target, 'account' | 'payoutId'>): Promise<string[]> {
+  const fields = await account.redis.hkeys(account.keys.payout(payoutId));
+  return fields.filter((field) => field.startsWith('rejection:'));
+}
+
+async function unreject(target: Target, key: KeyName): Promise<SignedApproval> {
+  const [field = ''] = await rejectionsOf(target);
+  return approve(target, key, { decision: 'unreject', intent: field.slice('rejection:'.length) });
+}
 
 /** What an attacker puts into Redis, brought to the dashboard instead; where the payout itself is held, it is sound. */
 export const POSTED = APPROVALS.filter(({ make, isOfStranger = false }) => make !== undefined && !isOfStranger);

@@ -260,19 +260,23 @@ export const throughDoor = (ask: AskDoor): readonly Attack[] => [
   }),
   row('the address and the amount of a signed payout', 'paid as signed', async (target) => {
     const payout = { ...target.input, ...(await signatureOf(target)) };
-    await ask(409, target, 'POST', PATH, { ...payout, addressTo: 'wallet-thief000000000000000000000000' });
-    await ask(409, target, 'POST', PATH, [{ ...payout, amount: '1250' }]);
+    await ask(400, target, 'POST', PATH, { ...payout, addressTo: 'wallet-thief000000000000000000000000' });
+    await ask(400, target, 'POST', PATH, [{ ...payout, amount: '1250' }]);
   }),
-  row('the signature of another payout', 'bad_signature', async (target) => {
+  row('the signature of another payout', 'paid as signed', async (target) => {
     const payout = { ...target.input, payoutId: `${target.payoutId}-copy` };
-    await ask(201, target, 'POST', PATH, { ...payout, ...(await signatureOf(target)) });
-    return payout.payoutId;
+    await ask(400, target, 'POST', PATH, { ...payout, ...(await signatureOf(target)) });
   }),
-  row('signed with a key that the keyring does not have', 'unknown_key', async (target) => {
+  row('signed with a key that the keyring does not have', 'paid as signed', async (target) => {
     const payout = thiefs(target);
     const signature = signPayout(target.account.platformId, payout, { key: 'foreign' });
-    await ask(201, target, 'POST', PATH, { ...payout, ...signature });
-    return payout.payoutId;
+    await ask(400, target, 'POST', PATH, { ...payout, ...signature });
+  }),
+  row('junk in the place of the signature, dated ahead', 'paid as signed', async (target) => {
+    const payout = { ...target.input, ...(await signatureOf(target)), signature: 'A'.repeat(86) };
+    for (const issuedAt of ['9998-01-01T00:00:00.000Z', new Date(Date.now() + 1_000).toISOString()]) {
+      await ask(400, target, 'POST', PATH, { ...payout, issuedAt, expiresAt: '9998-01-07T00:00:00.000Z' });
+    }
   }),
   row('paths of operators', 'paid as signed', async (target) => {
     for (const act of ['release', 'retry', 'resolve', 'approve', 'pause', 'resume']) {

@@ -83,7 +83,9 @@ export function signApproval(
   platformId: number,
   { key = 'bob', days = [0, 1 / 24], ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & Stating,
 ): SignedApproval {
-  return signed.signApproval(KEYS[key], { by: key, ...timesOf(days), ...change }, platformId);
+  const { at, expiresAt } = timesOf(days);
+  const expiry = (change.decision ?? 'approve') === 'approve' ? { expiresAt } : {};
+  return signed.signApproval(KEYS[key], { by: key, at, ...expiry, ...change }, platformId);
 }
 
 export type SignedPayment = Pick<NewPayout, 'payoutId' | 'paymentId' | 'amount' | 'addressTo'>;
