@@ -290,6 +290,18 @@ export const NOTIFY_SETTINGS = {
     rule: z.enum(NOTIFY_FORMATS, { error: `must be one of ${NOTIFY_FORMATS.join(', ')}` }),
     default: 'json',
   },
+  /** Where people reach the dashboard, such as `https://payouts.example.com`. Runbooks in notifications are then links to it. */
+  notifyDashboardUrl: {
+    section: 'notifications',
+    variable: 'DASHBOARD_URL',
+    rule: z
+      .string('must be a string')
+      .regex(
+        /^https?:\/\/[^\s?#@]+[^\s?#@/]$/,
+        'must be http(s)://host[/path], without a user, a query or a slash at the end',
+      ),
+    absent: 'the path of the page in this package',
+  },
   /** Time limit of one attempt, with the response. */
   notifyTimeoutMs: {
     section: 'notifications',

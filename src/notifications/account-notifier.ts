@@ -11,7 +11,7 @@ import type { Logger } from '../base/logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
 import type { PayoutEvent, PayoutEventName } from '../producer/events/payout-events.js';
 import { formatRequest, postRequest, type Receiver } from './post-request.js';
-import { describeEvent, nameOf, type Notification, parseEventNames } from './notification.js';
+import { describeEvent, linkRunbook, nameOf, type Notification, parseEventNames } from './notification.js';
 
 export interface NotifierObserver {
   delivered(): void;
@@ -26,6 +26,8 @@ export interface NotifierOptions {
   /** As `NOTIFY_EVENTS`. */
   readonly events: string;
   readonly timeoutMs: number;
+  /** @defaultValue runbooks are named by their path */
+  readonly dashboardUrl?: string | undefined;
   readonly observe: (platformId: number) => NotifierObserver;
   readonly logger: Logger;
 }
@@ -90,7 +92,7 @@ export class AccountNotifier {
     for await (const event of readGroupEvents(this.#connection, settings, this.#stop, selection)) {
       const type = nameOf(event);
       if (type === undefined) continue;
-      const notification = await this.#describe(event, type);
+      const notification = linkRunbook(await this.#describe(event, type), this.#options.dashboardUrl);
       // Stays pending in the group: it is delivered after the next start.
       if (!(await this.#deliver(notification))) break;
     }

@@ -26,7 +26,7 @@ export interface Notification {
   /** The payout when the notification is sent, possibly in a later state. Absent for events of the account. */
   readonly payout?: NotifiedPayout;
   readonly text: string;
-  /** The page that says what to do, such as `docs/runbooks/paused.md`: as the dashboard and the alert name it. */
+  /** The page that says what to do, such as `docs/runbooks/paused.md`, or its address with `DASHBOARD_URL`. */
   readonly runbook?: string;
 }
 
@@ -89,6 +89,14 @@ export function describeEvent(
     ),
     ...(runbook !== undefined && { runbook: `docs/runbooks/${runbook}.md` }),
   };
+}
+
+/** With the address of the runbook where people reach the dashboard, which serves it. */
+export function linkRunbook(notification: Notification, dashboardUrl: string | undefined): Notification {
+  const { runbook, text } = notification;
+  if (dashboardUrl === undefined || runbook === undefined) return notification;
+  const address = runbook.replace(/^docs(\/runbooks\/[\w-]+)\.md$/, `${dashboardUrl}$1`);
+  return { ...notification, runbook: address, text: text.replace(` → ${runbook}`, ` → ${address}`) };
 }
 
 function pickFields(payout: Payout): NotifiedPayout {

@@ -190,9 +190,12 @@ function describeHeld(ledger: LedgerObservation, facts: HeadlineFacts): Headline
   const causes = heldBy.map((each) => describeCause(each, platformId));
   const list = formatCommand({ name: 'list', args: ['--state', 'held'] }, platformId);
   if (counted < held) causes.push(`${held - counted} for another cause, see \`${list}\``);
-  const { rule, message } = firstHeld?.held ?? {};
+  const { rule, message, needs } = firstHeld?.held ?? {};
+  const missing = needs && `, needs ${formatCount(needs.persons, 'more approval')} by ${needs.by}`;
   const why =
-    message === undefined ? '' : ` The first, ${rule === undefined ? '' : `by the rule ${rule}, `}because: ${message}`;
+    message === undefined
+      ? ''
+      : ` The first${missing ?? ''}, ${rule === undefined ? '' : `by the rule ${rule}, `}because: ${message}`;
   const each = heldBy.length === 0 ? '' : ` ${causes.join('; ')}.`;
   const detail = `${formatCount(held, 'payout')}${money}, and nothing else waits to be sent.${each}${why}`;
   return say(ledger, heldBy.some(({ reason }) => reason === 'approve') ? 'approvals' : 'holds', 'warn', detail);

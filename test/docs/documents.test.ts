@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { expect, it } from '@jest/globals';
 import { validate } from 'dockerfile-utils';
+import { parse } from 'yaml';
 import { readConfig, type VariableName } from '../../src/base/config.js';
 import type { Setting } from '../../src/base/setting.js';
 import { SETTINGS } from '../../src/base/settings.js';
@@ -218,6 +220,16 @@ it.each(alertRules)(
       expect(command).toMatch(/ --account \{\{ \$labels\.platform_id \}\}/);
   },
 );
+
+it('monitoring.md gives each alert the address of its runbook at the dashboard', () => {
+  const [, command = ''] = /^```sh\n(sed [^\n]*) > payouts-alerts\.yml\n```$/m.exec(read('docs/monitoring.md')) ?? [];
+  const text = execFileSync('sh', ['-c', command], { cwd: ROOT, encoding: 'utf8' });
+  const { groups } = parse(text) as { groups: { rules: { alert: string; annotations: { runbook: string } }[] }[] };
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.map(({ alert }) => alert)).toEqual(alertRules.map(({ alert }) => alert));
+  for (const { annotations } of rules)
+    expect(pages.map((page) => `https://payouts.example.com/runbooks/${page}`)).toContain(annotations.runbook);
+});
 
 /** Alerts about what has happened to money, access or a process, or about other alerts, while payouts go out. */
 const OF_EVENTS = [

@@ -6,7 +6,12 @@ import { expect, it } from '@jest/globals';
 import { NOTIFY_SETTINGS } from '../../src/base/settings.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { describeEvent, parseEventNames, type Notification } from '../../src/notifications/notification.js';
+import {
+  describeEvent,
+  linkRunbook,
+  parseEventNames,
+  type Notification,
+} from '../../src/notifications/notification.js';
 import { formatRequest, postRequest, sign } from '../../src/notifications/post-request.js';
 import { alertRules } from '../told/alerts.js';
 import { closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
@@ -36,6 +41,18 @@ it('says what happened to a payout, without its address and metadata', () => {
     text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet <closed> & gone → docs/runbooks/rejected.md',
     runbook: 'docs/runbooks/rejected.md',
   });
+});
+
+it('names the runbook by its address at the dashboard, if there is one', () => {
+  const { rule } = NOTIFY_SETTINGS.notifyDashboardUrl;
+  for (const url of ['https://payouts.example.com/', 'payouts.example.com', 'https://u:p@host', 'https://host?x'])
+    expect([url, rule.safeParse(url).success]).toEqual([url, false]);
+  const address = 'https://payouts.example.com/admin/runbooks/rejected';
+  expect(linkRunbook(REJECTED, rule.parse('https://payouts.example.com/admin'))).toMatchObject({
+    runbook: address,
+    text: expect.stringMatching(RegExp(` → ${address}$`)),
+  });
+  expect(linkRunbook(REJECTED, undefined)).toBe(REJECTED);
 });
 
 it('says what happened to the account, who did it and why', () => {

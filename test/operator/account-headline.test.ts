@@ -151,6 +151,10 @@ it('names each cause of held payouts with its number and its command', () => {
   ])
     expect(detail).toContain(cause);
   expect(judge({ due: 0, held: 3 }, { heldBy: heldBy.slice(1) }).headline).toBe('Holds payouts');
+  const held = { kind: 'policy', reason: 'approve', message: 'over 5', needs: { by: 'finance', persons: 2 } } as const;
+  expect(judge({ due: 0, held: 3 }, { heldBy, firstHeld: { held } }).detail).toMatch(
+    /The first, needs 2 more approvals by finance, because: over 5$/,
+  );
 });
 
 it('names the standby that takes over, else the command that starts a worker', () => {

@@ -55,6 +55,7 @@ say whether a final state is verified. docs/notifications.md has the format, and
             receiver: { url: settings.notifyUrl, format: settings.notifyFormat, secret: settings.notifySecret },
             events: settings.notifyEvents,
             timeoutMs: settings.notifyTimeoutMs,
+            dashboardUrl: settings.notifyDashboardUrl,
             verify: (platformId, payout) => verifiers.get(platformId)?.mark(payout) ?? payout,
             observe: (platformId) => status.observe(platformId),
             registry: status.registry,
