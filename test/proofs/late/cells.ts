@@ -12,7 +12,7 @@ const timedCells = (isPatient: boolean) =>
   [
     ...[...CUT_OFFS, ...IMPATIENT_CUT_OFFS].map((cutOff) => ({
       forSeconds: cutOff.cutSeconds,
-      cell: cutOffCell(cutOff, isPatient),
+      cell: cutOffCell(cutOff, isPatient || cutOff.kernel !== undefined),
     })),
     ...SILENCES.map((silence) => ({ forSeconds: silence.forSeconds, cell: silentCell(silence) })),
   ]

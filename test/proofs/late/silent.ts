@@ -3,7 +3,7 @@ import { until } from '../../support/until.js';
 import { findBroken, smallestGapMs } from './account.js';
 import { NOT_SHOWN, seconds, type Cell } from './cell.js';
 import { now, startGateway, type LateGateway } from './gateway.js';
-import type { Host } from './network.js';
+import type { Host, KernelSettings } from './network.js';
 import type { Rig } from './rig.js';
 import { inScene, keepStating, untilHeld } from './scene.js';
 
@@ -15,6 +15,8 @@ export interface Silence {
   readonly forSeconds: number;
   /** Of the gateway, behind one port. */
   readonly processes: number;
+  /** Of the sender's host. @defaultValue the machine's */
+  readonly kernel?: KernelSettings;
 }
 
 const WHY = {
@@ -35,6 +37,8 @@ const WHY = {
 const STEPS = ['begin', 'first-byte', 'response'] as const;
 const FROZEN_SECONDS = [1, 5, 20, 43, 61, 91, 95, 120, 200];
 const CUT_SECONDS = [5, 20, 43, 58, 75, 95, 100, 120];
+/** It keeps what a process has closed, and not reset, for minutes, and tries at moments when the sender sends again. */
+const PATIENT_KERNEL = { tcp_orphan_retries: 12 };
 /**
  * It is outside of the promises what one process of several reads after the time that its request may take, while the
  * others answer (docs/guarantees.md, A1): so these end before that time.
@@ -53,9 +57,13 @@ export const SILENCES: readonly Silence[] = [
   ...STEPS.flatMap((step) =>
     CUT_SECONDS.map((forSeconds) => ({ why: 'cut off' as const, step, forSeconds, processes: 1 })),
   ),
+  ...[75, 95, 120].map((forSeconds) => ({
+    ...{ why: 'cut off' as const, step: 'begin' as const, forSeconds, processes: 1, kernel: PATIENT_KERNEL },
+  })),
 ];
 
-const WAITING = 30;
+/** For each second in which a kernel may still try. */
+const WAITING = 120;
 const COMES_TO_STEP_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 
@@ -68,18 +76,19 @@ const TRIES_AGAIN_WITHIN_MS = 110_000;
 const SENDS_AGAIN_WITHIN_MS = 240_000;
 
 export function silentCell(silence: Silence): Cell {
-  const { why, step, forSeconds, processes } = silence;
+  const { why, step, forSeconds, processes, kernel } = silence;
   const who = processes === 1 ? 'gateway' : `gateway of ${processes} processes`;
-  return { name: `${who} ${why} at ${step} for ${forSeconds} s`, run: async (rig) => runSilent(rig, silence) };
+  const how = kernel === undefined ? '' : ', patient kernel';
+  return { name: `${who} ${why} at ${step} for ${forSeconds} s${how}`, run: async (rig) => runSilent(rig, silence) };
 }
 
-async function runSilent({ stage }: Rig, { why, step, forSeconds, processes }: Silence) {
+async function runSilent({ stage }: Rig, { why, step, forSeconds, processes, kernel }: Silence) {
   const host = await stage.network.openHost('gateway');
   const gateway = await startGateway(stage, { processes, host });
   try {
     return await inScene(stage, gateway, async ({ account, openHost, startWorker }) => {
       const { platformId } = account;
-      const sender = await openHost('healthy');
+      const sender = await openHost('healthy', kernel);
       const { command, end } = WHY[why]({ gateway, host, sender });
       const worker = await startWorker(sender, step === 'response' ? {} : { atStep: { step, command } });
       await account.enqueue(2);
