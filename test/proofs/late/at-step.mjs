@@ -1,7 +1,7 @@
 // Preloaded into a worker by `node --import`: runs a command at an exact step of the next send, within the step itself,
 // so that nothing of this process happens meanwhile. SIGUSR2 says: from now on.
-// AT_STEP=begin: Redis has recorded the begin. entry: the journal has the line on disk. first-byte: the first byte of the
-// request has left, the others follow after the command.
+// AT_STEP=begin: Redis has recorded and confirmed the begin, the journal's line comes next. entry: the journal has the line
+// on disk. first-byte: the first byte of the request has left, the others follow after the command.
 // AT_STEP_COMMAND: the command with its arguments, as JSON. Says `{"atStep":…,"at":…}` on stderr, ms of the monotonic clock.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -35,7 +35,6 @@ Redis.prototype.sendCommand = function (sent, ...rest) {
   if (state !== 'armed' || sent.name !== 'evalsha' || !beginSend.has(String(sent.args[0]))) return reply;
   return reply.then((value) => {
     state = 'begun';
-    if (step === 'begin') act();
     return value;
   });
 };
@@ -43,7 +42,11 @@ Redis.prototype.sendCommand = function (sent, ...rest) {
 const probe = await open(process.execPath, 'r');
 const fileHandle = Object.getPrototypeOf(probe);
 await probe.close();
-const { datasync } = fileHandle;
+const { write, datasync } = fileHandle;
+fileHandle.write = function (...given) {
+  if (state === 'begun' && step === 'begin') act();
+  return write.apply(this, given);
+};
 fileHandle.datasync = async function () {
   const result = await datasync.call(this);
   if (state === 'begun' && step === 'entry') act();
