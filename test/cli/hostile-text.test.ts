@@ -93,6 +93,7 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   approvals: [[], ['--json']],
   approve: ['p', HOSTILE].map((payoutId) => [payoutId, '--key', 'FILE', '--yes']),
   reject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
+  unreject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
   resolve: [[HOSTILE, '--sent', '--txhash', HOSTILE, '--reason', HOSTILE]],
   status: [[], ['--json']],
   stats: [[], ['--json']],
@@ -101,6 +102,10 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   pause: [['--reason', HOSTILE]],
   resume: [['--reason', HOSTILE]],
   'new-account': [['--reason', HOSTILE]],
+  'redis-replicas': [
+    ['1', '--reason', HOSTILE],
+    [HOSTILE, '--reason', HOSTILE],
+  ],
   'adopt-ledger': [['--reason', HOSTILE, '--yes']],
   keys: [
     ['generate', HOSTILE, '--role', 'producer', '--person', HOSTILE, '--out', 'key.pem'],

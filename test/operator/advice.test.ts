@@ -138,8 +138,12 @@ it('nextSteps of a payout that a person rejected is to cancel it, and not to cha
   const held = { kind: 'policy', reason: 'refuse', rule: 'four-eyes', message: 'ann rejected it' } as const;
   const decision = { decision: 'reject', by: 'ann' } as unknown as SignedApproval;
   const steps = (given: object) => nextSteps({ payoutId: 'p', state: 'held', held, ...given }, 42);
-  expect(steps({ approvals: [decision] })).toEqual([
+  expect(steps({ held: { kind: 'rejection', reason: 'rejected', message: 'ann rejected it' } })).toEqual([
     { when: expect.stringContaining('rejected it: cancel it'), command: 'payouts cancel --account 42 p --reason WHY' },
+    {
+      when: expect.stringContaining('takes that back'),
+      command: 'payouts unreject --account 42 p --key FILE --reason WHY',
+    },
   ]);
   // A rule refuses it, or it waits for others.
   for (const given of [

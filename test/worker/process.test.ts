@@ -77,8 +77,8 @@ it('payouts that are held take no second from those behind them', async () => {
 type Where = Omit<RedisOptions, 'replyMapping'>;
 
 const HOSTILE: Where = {
-  ...{ lazyConnect: true, stringNumbers: true, enableAutoPipelining: true, enableOfflineQueue: false },
-  ...{ maxRetriesPerRequest: 50, commandTimeout: 1, connectTimeout: 1, readOnly: true },
+  ...{ lazyConnect: true, enableOfflineQueue: false },
+  ...{ maxRetriesPerRequest: 50, commandTimeout: 1, connectTimeout: 1 },
   ...{ reconnectOnError: () => 2, retryStrategy: () => null },
 };
 

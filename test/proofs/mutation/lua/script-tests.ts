@@ -28,7 +28,9 @@ const PRELUDE_TESTS = Object.fromEntries(
 );
 
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
+  'lower-replicas': ['cli/commands/redis-replicas-command.test.ts', 'ledger/known-replicas.test.ts'],
   'mark-sends-unknown': [CONTRACT, EVENTS],
+  'raise-replicas': ['ledger/known-replicas.test.ts'],
   'ack-group-event': [EVENTS],
   'acquire-lease': [CONTRACT, 'ledger/ledger-format.test.ts'],
   'add-approval': ['control/add-approval.test.ts'],
