@@ -193,6 +193,34 @@ describe('a journal that begins a new file', () => {
   });
 });
 
+describe('how many replicas of Redis are known', () => {
+  const NAMES = ['10.0.0.2:6379'];
+  const seen = (count: number) => ({ at: 7, count, names: NAMES });
+  const lowered = (count: number) => ({ ...seen(count), lowered: { by: 'ann', reason: 'node-3 was removed' } });
+
+  it('rises by itself, falls by an operator’s act alone, and is read again', async () => {
+    const journal = await folder.open();
+    expect(journal.knownReplicas).toBe(0);
+    const found: number[] = [];
+    for (const note of [seen(3), seen(1), lowered(1), seen(0), seen(2)]) {
+      await journal.noteReplicas(note);
+      found.push(journal.knownReplicas, (await folder.open()).knownReplicas);
+    }
+    expect(found).toEqual([3, 3, 3, 3, 1, 1, 1, 1, 2, 2]);
+    expect(await intact()).toEqual([]);
+  });
+
+  it('is taken along by a new file', async () => {
+    await folder.write([HEADER, LEDGER, { replicas: seen(3) }, { replicas: lowered(2) }], 1);
+    await folder.writeFull('a');
+    const journal = await folder.open();
+    await journal.append(aSend('p', 17));
+    await Promise.all([1, 2].map(async (number) => rm(folder.path(number))));
+    expect((await folder.open()).knownReplicas).toBe(2);
+    expect(await intact()).toEqual([]);
+  });
+});
+
 describe('files with signed sends', () => {
   const expiresAt = Date.now() - 2 * DAY_MS;
   const valid = Date.now() - DAY_MS / 2;
