@@ -56,6 +56,7 @@ export const POLICED_SITUATIONS = [
   'a payout is rejected by a person',
   'a rejection is removed from Redis',
   'a rejection is taken back',
+  'a rejected payout is released',
   'someone approves what he asked for',
 ] as const;
 

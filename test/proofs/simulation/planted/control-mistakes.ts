@@ -169,10 +169,6 @@ export const policyMistakes: Mistakes = {
     makePolicy: ({ signatures, source, publish, ...runtime }) =>
       new AccountPolicy(runtime, signatures, source, publish),
   },
-  'a rejection that counts for one intent alone': withRejections(
-    (payout, { intent }) => intent === intentHashOf(payout),
-  ),
-  'a rejection from a clock that is ahead not counted': withRejections((_, { at }, now) => Date.parse(at) <= now),
   'lists of addresses not asked': change(({ current }) => ({ current: but(current, { isListed: () => false }) })),
   'a quorum of keys': counting('second key'),
   'own approval counted: of the signer': counting('signer'),
@@ -180,17 +176,10 @@ export const policyMistakes: Mistakes = {
   'expired approvals counted': counting('expired'),
   'approvals of another intent counted': counting('another intent'),
   'approvals of anyone counted': counting('not of the group'),
-  'a rejection outvoted': withApprovals((_, approvals) => approvals.filter(({ decision }) => decision === 'approve')),
 };
 
 function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake {
   return { makePolicy: (pieces) => openPolicy({ ...pieces, ...alter(pieces) }) };
-}
-
-function withRejections(counts: (payout: Payout, rejection: SignedApproval, now: number) => boolean): Mistake {
-  return withApprovals((payout, approvals, clock) =>
-    approvals.filter((each) => each.decision !== 'reject' || counts(payout, each, clock.wallNow())),
-  );
 }
 
 function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake {

@@ -151,6 +151,12 @@ class SimApprovers {
     const isAsked = (held?.kind === 'policy' && held.reason === 'approve') || this.isRejected(payoutId);
     this.#removeRejections(ledger, payout);
     if (held?.kind === 'rejection' && random.chance(0.3)) await this.#takeBack(ledger, payout);
+    else if (held?.kind === 'rejection' && world.faultsOn && random.chance(0.5)) {
+      // An operator who did not look at why it is held.
+      await ledger.change({ payoutId, from: 'held', to: 'queued', by: 'olga', reason: 'released' });
+      world.situations.meet('a rejected payout is released');
+      return;
+    }
     if (world.faultsOn ? !random.chance(isAsked ? 0.7 : 0.2) : !isAsked) return;
     const [key, flaw] = this.#speaksInVain(payoutId) ? this.#drawFlawed(payout) : [this.#drawSound(payout)];
     if (key !== undefined) await this.#say(ledger, payout, key, flaw);
