@@ -93,7 +93,7 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   approvals: [[], ['--json']],
   approve: ['p', HOSTILE].map((payoutId) => [payoutId, '--key', 'FILE', '--yes']),
   reject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
-  unreject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
+  unreject: [['p', '--key', 'FILE', '--reason', HOSTILE, '--yes']],
   resolve: [[HOSTILE, '--sent', '--txhash', HOSTILE, '--reason', HOSTILE]],
   status: [[], ['--json']],
   stats: [[], ['--json']],
