@@ -6,7 +6,7 @@ import { readBatches } from '../../../src/ledger/reads/batches.js';
 import type { StateEvent } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
-import { DAY_MS, MINUTE_MS, readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
+import { DAY_MS, estimateEnd, MINUTE_MS, readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import {
   type Counters,
@@ -219,3 +219,16 @@ it.each(['5', '{"queued":5}', '{"day":1,"sent":5}', '{'])(
       expect(parseFields({ statistics: { ...statistics, [field]: text }, batches })).toBeUndefined();
   },
 );
+
+it('the end of a backlog is estimated from the last sends, once the gateway became slow', () => {
+  const stats = { queued: 100, paused: false, objections: [], sender: { owner: 'a', epoch: 1, heartbeat: 1 } };
+  const endsAfter = (pace: readonly number[]) => (estimateEnd({ minutes: [], pace }, stats, 0).endsAt ?? 0) / 100;
+  const gaps = (quick: number, slow: number) => [
+    ...Array<number>(quick).fill(1_000),
+    ...Array<number>(slow).fill(11_000),
+  ];
+  expect(endsAfter(gaps(20, 0))).toBe(1_000);
+  // Twelve slow ones of twenty that are kept, and one standstill.
+  expect(endsAfter(gaps(8, 12))).toBe(11_000);
+  expect(endsAfter([...gaps(19, 0), 600_000])).toBe(1_000);
+});
