@@ -6,7 +6,13 @@ import { readBatches } from '../../../src/ledger/reads/batches.js';
 import type { StateEvent } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
-import { DAY_MS, estimateEnd, MINUTE_MS, readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
+import {
+  DAY_MS,
+  estimateEnd,
+  MINUTE_MS,
+  readStatistics,
+  saveStatistics,
+} from '../../../src/ledger/reads/statistics.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import {
   type Counters,
