@@ -14,7 +14,7 @@ export type {
 export { PayoutOperator, type PayoutOperatorOptions } from './control/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/payout-operator.js';
-export type { AdoptedPayout } from './ledger/adopt-ledger.js';
+export type { AdoptedPayout, HighestKnown } from './ledger/adopt-ledger.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
 export type { Adoption, AdoptionPlan, UnreadJournal } from './operator/adoption.js';
 export type { NumberRange } from './operator/survey-sends.js';

@@ -1,6 +1,7 @@
 import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
 import type { RateAnchor, SpendEvent } from '../ledger/control-record.js';
 import {
+  type ActsLine,
   type CompleteNote,
   identify,
   type JournalLine,
@@ -20,6 +21,8 @@ import { SentAttempts } from './journal-retention.js';
 /** The newest addresses, about 5 MB in each file. */
 const MAX_SEEN = 100_000;
 const SEEN_PER_LINE = 500;
+/** About 10 MB. */
+const MAX_ENDED = 100_000;
 
 export interface HeldLines {
   readonly unsigned?: boolean | undefined;
@@ -47,6 +50,9 @@ export class ControlView {
   /** A stopped process may write late that a rejection was verified. */
   readonly #unrejected = new Set<string>();
   readonly #spends: SpendLog | undefined;
+  #actCount = 0;
+  /** The newest, since an adoption reads all of them from disk. */
+  readonly #ended = new Set<string>();
 
   constructor({ unsigned = false, spends = false }: HeldLines = {}) {
     this.attempts = new SentAttempts(unsigned);
@@ -127,6 +133,15 @@ export class ControlView {
     };
   }
 
+  /** How many acts of people the ledger counted. */
+  get actCount(): number {
+    return this.#actCount;
+  }
+
+  hasEnded(payoutId: string): boolean {
+    return this.#ended.has(payoutId);
+  }
+
   hasAct(act: string): boolean {
     return this.#acts.has(act);
   }
@@ -141,6 +156,7 @@ export class ControlView {
       if (!this.#acts.has(line.resumed.act)) this.#pause = undefined;
       this.#acts.add(line.resumed.act);
     } else if ('seen' in line) this.#noteSeen(line.seen);
+    else if ('acts' in line) this.#noteActs(line);
     else if ('rejected' in line) this.#noteRejected(line);
     else if ('unrejected' in line) this.#noteUnrejected(line.unrejected);
     else if ('rates' in line) this.#noteRates(line);
@@ -153,6 +169,15 @@ export class ControlView {
       this.#spends?.noteSend(line);
       if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);
       this.#noteFormerly(line);
+    }
+  }
+
+  #noteActs({ acts: { count, ended } }: ActsLine): void {
+    this.#actCount = Math.max(count, this.#actCount);
+    for (const { payoutId } of ended) this.#ended.add(payoutId);
+    for (const payoutId of this.#ended) {
+      if (this.#ended.size <= MAX_ENDED) break;
+      this.#ended.delete(payoutId);
     }
   }
 

@@ -17,6 +17,7 @@ import {
 } from './journal-files.js';
 import {
   type ActNote,
+  type ActsLine,
   type CompleteNote,
   type HeaderLine,
   JOURNAL_FORMAT,
@@ -167,6 +168,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   async noteReplicas({ at, count, names, lowered }: ReplicasNote): Promise<void> {
     await this.#note({ replicas: { at, count, names, ...(lowered && { lowered }) } });
+  }
+
+  async noteActs({ at, count, ended }: ActsLine['acts']): Promise<void> {
+    await this.#note({ acts: { at, count, ended } });
   }
 
   async noteRates({ at, usd }: RatesLine['rates']): Promise<void> {
@@ -380,5 +385,6 @@ function firstLines(journalId: string, { ledger, control }: JournalView): Journa
     ...control.rejectedLines(),
     ...control.ratesLines(),
     ...control.replicasLines(),
+    ...(control.actCount === 0 ? [] : [{ acts: { at: Date.now(), count: control.actCount, ended: [] } }]),
   ];
 }

@@ -14,9 +14,9 @@ const COMPARED_SENDS = 100;
  * journal may gain those sends at any time, and must not be compared.
  */
 export function snapshotJournal(journal: ReadableJournal): ReadableJournal {
-  const { journalId, ledger, peers } = journal;
+  const { journalId, ledger, acts, peers } = journal;
   const sends = journal.lastSends(COMPARED_SENDS);
-  return { journalId, ledger, peers, lastSends: (limit) => sends.slice(-limit) };
+  return { journalId, ledger, acts, peers, lastSends: (limit) => sends.slice(-limit) };
 }
 
 /**
@@ -51,12 +51,17 @@ export async function findMismatch(
   if (view.sendCount === known.sends && view.last !== '' && known.token !== '' && view.last !== known.token) {
     return olderCopy(`its send ${view.sendCount} differs from the journal's`);
   }
+  if (view.acts < journal.acts) return olderCopy(describeLostActs(view.acts, journal.acts));
   const noted = view.journals.find(({ journalId }) => journalId === journal.journalId);
   if (noted === undefined || noted.sends <= known.sends) return undefined;
   return {
     kind: 'journal',
     reason: `The send journal lacks its last entries: it ends with send number ${known.sends}, the ledger knows that it had number ${noted.sends}.`,
   };
+}
+
+export function describeLostActs(acts: number, known: number): string {
+  return `it knows ${acts} acts of people, such as cancellations and approvals, the journal ${known}`;
 }
 
 /** The ledger stores the entry before the current one. */

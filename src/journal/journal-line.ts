@@ -1,4 +1,4 @@
-import type { JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
+import type { EndedPayout, JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
 import type { WithdrawRequest } from '../gateway/gateway.js';
 
 /**
@@ -114,6 +114,16 @@ export interface ReplicasNote {
   readonly lowered?: { readonly by: string; readonly reason: string } | undefined;
 }
 
+/** What people did, as a worker found it: a ledger with fewer acts is an older copy. */
+export interface ActsLine {
+  readonly acts: {
+    readonly at: number;
+    readonly count: number;
+    /** Payouts that were cancelled or written off since the line before. An adoption puts them back. */
+    readonly ended: readonly EndedPayout[];
+  };
+}
+
 export interface JournaledLedger {
   readonly ledgerId: string;
   readonly epoch: number;
@@ -226,7 +236,7 @@ export function identify({ payoutId, attempt, token }: SendAttempt): string {
 }
 
 export type JournalLine =
-  FormerHeaderLine | HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine | ControlLine;
+  FormerHeaderLine | HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine | ActsLine | ControlLine;
 
 export function isControlLine(line: JournalLine): line is ControlLine {
   if ('complete' in line) return !('v' in line);
@@ -239,4 +249,4 @@ export interface JournalEntry extends SendLine {
   readonly outcomeAt?: number | undefined;
 }
 
-export type JournalItem = JournalEntry | JournaledLedger | PeersLine;
+export type JournalItem = JournalEntry | JournaledLedger | PeersLine | ActsLine;

@@ -219,6 +219,7 @@ export async function readJournal(dir: string, platformId: number): Promise<Stor
   return {
     journalId: view.journalId ?? (await formerId(path)),
     ledger: view.ledger,
+    acts: view.control.actCount,
     peers: view.peers,
     knownReplicas: view.control.knownReplicas,
     lastSends: (limit) => view.lastSends(limit),

@@ -137,6 +137,7 @@ function toKey(payoutId: string, attempt: number): string {
 type Viewed = Pick<
   SendJournal,
   | 'ledger'
+  | 'acts'
   | 'peers'
   | 'knows'
   | 'knowsFromAnother'
@@ -149,6 +150,7 @@ type Viewed = Pick<
   | 'unclearedAttempts'
   | 'wasAccepted'
   | 'hasAct'
+  | 'hasEnded'
   | 'seenAt'
   | 'rateAnchors'
   | 'rejectionsOf'
@@ -161,6 +163,14 @@ export abstract class ViewedJournal implements Viewed {
 
   get ledger(): JournaledLedger | undefined {
     return this.view.ledger;
+  }
+
+  get acts(): number {
+    return this.view.control.actCount;
+  }
+
+  hasEnded(payoutId: string): boolean {
+    return this.view.control.hasEnded(payoutId);
   }
 
   get peers(): readonly JournalPeer[] {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { UnsupportedFormatError } from '../base/errors.js';
 import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
+import { KEPT_STATES } from '../ledger/states.js';
 import { JOURNAL_FORMAT, type JournalLine } from './journal-line.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -37,6 +38,12 @@ const intentProof = z.object({
   reference: z.string().exactOptional(),
   notBefore: z.string().exactOptional(),
 });
+const requestSchema = z.object({
+  paymentId: z.int(),
+  amount: z.string(),
+  addressTo: z.string(),
+  symbol: z.string().exactOptional(),
+});
 const sendLine = z
   .object({
     ...attemptFields,
@@ -46,12 +53,7 @@ const sendLine = z
     after: z.object({ sends: z.int(), token: z.string() }).optional(),
     at: z.number(),
     inFlightMs: z.number().default(UNKNOWN_IN_FLIGHT_MS),
-    request: z.object({
-      paymentId: z.int(),
-      amount: z.string(),
-      addressTo: z.string(),
-      symbol: z.string().exactOptional(),
-    }),
+    request: requestSchema,
     signed: z
       .object({
         intent: sha256,
@@ -95,6 +97,22 @@ const ledgerLine = z
   .transform(({ token = '', ...ledger }) => ({ ...ledger, token }));
 const peersLine = z.object({
   peers: z.array(z.object({ journalId: z.string(), host: z.string(), dir: z.string() })),
+});
+const actsLine = z.object({
+  acts: z.object({
+    at: z.number(),
+    count: z.int(),
+    ended: z.array(
+      z.object({
+        payoutId: z.string(),
+        state: z.enum(KEPT_STATES),
+        at: z.number(),
+        by: z.string(),
+        reason: z.string(),
+        request: requestSchema,
+      }),
+    ),
+  }),
 });
 const rate = z.string().regex(/^\d{1,30}(\.\d{1,18})?$/);
 const controlLine = z.union([
@@ -204,6 +222,7 @@ function findSchema(json: unknown): z.ZodType<JournalLine | { readonly v: number
   if ('v' in fields) return anyHeaderLine;
   if ('ledgerId' in fields) return ledgerLine;
   if ('peers' in fields) return peersLine;
+  if ('acts' in fields) return actsLine;
   return controlLine;
 }
 

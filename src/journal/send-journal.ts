@@ -2,6 +2,7 @@ import type { RateAnchor, SpendEvent } from '../ledger/control-record.js';
 import type { JournalHead, JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
   ActNote,
+  ActsLine,
   CompleteNote,
   JournaledLedger,
   JournaledOutcome,
@@ -56,6 +57,9 @@ export interface SendJournal extends ReadableJournal {
   takeSpends(): readonly SpendEvent[];
   /** The verified rejections of a payout that nobody took back. */
   rejectionsOf(payoutId: string): readonly RejectionNote[];
+  /** Whether the journal has that a person or the application cancelled it, or wrote it off. */
+  hasEnded(payoutId: string): boolean;
+  noteActs(acts: ActsLine['acts']): Promise<void>;
   readonly rateAnchors: ReadonlyMap<number, RateAnchor>;
   noteReplicas(replicas: ReplicasNote): Promise<void>;
   noteRates(rates: RatesLine['rates']): Promise<void>;
@@ -94,6 +98,8 @@ export interface SendJournal extends ReadableJournal {
 export interface ReadableJournal {
   readonly journalId: string;
   readonly ledger: JournaledLedger | undefined;
+  /** How many acts of people the ledger counted when this journal last noted it. */
+  readonly acts: number;
   readonly peers: readonly JournalPeer[];
   /** How many replicas of Redis must have a send. Only an operator lowers it; absent or 0 if none was ever seen. */
   readonly knownReplicas?: number | undefined;

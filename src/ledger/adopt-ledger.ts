@@ -7,6 +7,7 @@ import { listPayoutIds } from './reads/payout-queries.js';
 import { toRecordFields } from './payout-record.js';
 import {
   type BeginSend,
+  type EndedPayout,
   type ForgottenSend,
   type KnownJournal,
   parseRejection,
@@ -26,6 +27,13 @@ export interface SendToAdopt extends SendAttempt {
 export interface AdoptedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;
+}
+
+/** The highest numbers that journals know. */
+export interface HighestKnown {
+  readonly epoch: number;
+  readonly sendCount: number;
+  readonly acts: number;
 }
 
 export interface RaisedLedger {
@@ -107,6 +115,36 @@ async function adoptSend(
 }
 
 /**
+ * Ends payouts again that were cancelled or written off, and that the ledger may have forgotten as such. Call it after
+ * {@link adoptSends}: what may have been paid stays open. Repeating changes nothing more.
+ * @returns the changed payouts
+ * @throws RedisUnavailableError if some may have been changed; repeating is safe
+ */
+export async function putBackEnded(
+  { run, keys, clock }: LedgerConnection,
+  ended: readonly EndedPayout[],
+  { by, reason }: Actor,
+): Promise<AdoptedPayout[]> {
+  const putBack: AdoptedPayout[] = [];
+  for (const step of inSteps(ended)) {
+    const replies = await Promise.all(
+      step.map(async ({ payoutId, state, request, ...first }) => {
+        const why = toLine(
+          `${state.replace('_', ' ')} before${first.by === '' ? '' : ` by ${first.by}`}: ${first.reason}; ${reason}`,
+        );
+        const args = [clock.wallNow(), toLine(by), why, state, ...toRecordFields(request)];
+        return run('put-back-ended', args, [keys.payout(payoutId), keys.removedBucket(payoutId)]);
+      }),
+    );
+    step.forEach(({ payoutId }, index) => {
+      const state = String(replies[index]);
+      if (isPayoutState(state)) putBack.push({ payoutId, state });
+    });
+  }
+  return putBack;
+}
+
+/**
  * Turns every payout that may be sent again into `unknown`: each may be a send that no journal has any more.
  * @param inFlightMs - how long its request may still be on its way
  * @returns how many were changed
@@ -153,7 +191,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
 /**
  * Raises the ledger above everything that the journals know. Ends the objections of journals that were read or given
  * up. Call it after {@link adoptSends}: from here on a worker may send.
- * @param highest - the highest epoch and send number that the journals know
+ * @param highest - the highest epoch, and numbers of sends and acts, that the journals know
  * @param token - for the sends that begin here; unique
  * @param inFlightMs - how long a request may still be on its way, for the next sender
  * @param journals - those read, with their last entries, and the ids of those given up
@@ -163,7 +201,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
  */
 export async function adoptLedger(
   { run, clock }: LedgerConnection,
-  highest: { readonly epoch: number; readonly sendCount: number },
+  highest: HighestKnown,
   { token, inFlightMs }: { readonly token: string; readonly inFlightMs: number },
   journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   { by, reason }: Actor,
@@ -179,6 +217,7 @@ export async function adoptLedger(
     act,
     highest.epoch,
     highest.sendCount,
+    highest.acts,
     token,
     Math.ceil(inFlightMs),
     bookmarks.join(' '),

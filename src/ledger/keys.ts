@@ -14,7 +14,7 @@ export interface PayoutIndex {
  *
  * | key | type | holds |
  * |---|---|---|
- * | `ledger` | hash | the ledger's id and format, the transition counter, the pause, the breaker's counts |
+ * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has |
  * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt without a response |
  * | `payout:<payoutId>` | hash | one payout with its history |
  * | `state:<state>` | sorted set | payoutIds in the order in which they entered the state |
@@ -30,6 +30,7 @@ export interface PayoutIndex {
  * | `spent` | stream | what each send counts for in a policy, and its outcome; for about the longest window |
  * | `late` | sorted set | payoutIds whose payment was proved too late, by the time of the proof |
  * | `recheck` | set | payoutIds with a new approval or rejection, whose hold the worker must check again |
+ * | `unkept` | sorted set | payoutIds that were cancelled or written off and that no send journal has yet, by the time of that |
  * | `statistics` | hash | counters derived from the events, with the last event counted; may be deleted at any time |
  * | `batches` | hash | batch → its sums by state (JSON), up to the same event, which the field '' names; may be deleted at any time |
  * | `gateway` | hash | the gateway's last data on currencies and balance, and how the balance compares with the payouts; may be deleted at any time |
@@ -84,6 +85,10 @@ export class LedgerKeys {
 
   get recheck(): string {
     return `${this.prefix}:recheck`;
+  }
+
+  get unkept(): string {
+    return `${this.prefix}:unkept`;
   }
 
   get statistics(): string {
@@ -166,6 +171,7 @@ export const KEY_CONSTANTS = [
   'LATE',
   'SPENT',
   'RECHECK',
+  'UNKEPT',
 ] as const;
 
 /** 4096 buckets. */

@@ -2,13 +2,14 @@ import type { SentOutcome } from '../gateway/gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
-import { readPayout } from './reads/payout-queries.js';
+import { readPayout, readReadable } from './reads/payout-queries.js';
 import { type Hold, type Payout, toHeldField, toLine } from './payout.js';
 import { readSpends, toSpentField } from './reads/read-spends.js';
 import {
   type BeginResult,
   type BeginSend,
   type BreakerRule,
+  type EndedPayout,
   type FinishResult,
   type ForgottenSend,
   type KnownJournal,
@@ -19,9 +20,11 @@ import {
   type SendAttempt,
   type SenderLedger,
   type SenderView,
+  type UnkeptPayouts,
 } from './sender-ledger.js';
 import { readSenderView, toHashValue } from './sender-view.js';
 import type { SpendEvent } from './control-record.js';
+import { KEPT_STATES } from './states.js';
 
 /** How long a heartbeat's result is valid. */
 const HEARTBEAT_HOLDS_MS = 5_000;
@@ -225,10 +228,31 @@ export class RedisSenderLedger implements SenderLedger {
     return parseRejection(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
   }
 
+  async readUnkept(limit: number): Promise<UnkeptPayouts> {
+    const { redis, keys } = this.#connection;
+    const payoutIds = await ask(redis.zrange(keys.unkept, '0', String(limit - 1)));
+    const payouts = await readReadable(this.#connection, payoutIds, () => undefined);
+    return { payoutIds, ended: payouts.flatMap((payout) => toEnded(payout) ?? []) };
+  }
+
+  async noteKept(acts: number, payoutIds: readonly string[]): Promise<void> {
+    await this.#connection.run('keep-acts', [acts, ...payoutIds]);
+  }
+
   async object(objection: Objection): Promise<void> {
     const line = { ...objection, reason: toLine(objection.reason) };
     await this.#connection.run('object-to-ledger', [objection.at, objection.journalId, toHashValue(line)]);
   }
+}
+
+/** @returns undefined if it was not ended, or an adoption brought back a send of it */
+function toEnded({ payoutId, state, history, ...payout }: Payout): EndedPayout | undefined {
+  const kept = KEPT_STATES.find((each) => each === state);
+  const { at = '', by = '', reason = '' } = history.at(-1) ?? {};
+  if (kept === undefined) return undefined;
+  const { paymentId, amount, addressTo, symbol } = payout;
+  const request = { paymentId, amount, addressTo, ...(symbol !== undefined && { symbol }) };
+  return { payoutId, state: kept, at: Date.parse(at), by, reason, request };
 }
 
 function describeResult(result: SentOutcome): [to: string, txhash: string, message: string] {

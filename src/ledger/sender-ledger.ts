@@ -1,7 +1,7 @@
 import type { SentOutcome } from '../gateway/gateway.js';
-import type { Hold, Payout } from './payout.js';
+import type { Hold, Payout, ValidPayout } from './payout.js';
 import type { Spend, SpendEvent } from './control-record.js';
-import { isPayoutState, type PayoutState } from './states.js';
+import { isPayoutState, type KeptState, type PayoutState } from './states.js';
 
 /** The ledger as the sender needs it. Narrow, so that the sending rules also run on a simulated ledger. */
 
@@ -46,6 +46,8 @@ export interface SenderView {
   readonly awaitingAnswer: boolean;
   /** How long it may be on its way, as its sender told; see {@link BeginSend.inFlightMs}. Undefined if that is lost. */
   readonly inFlightMs: number | undefined;
+  /** How many acts of people the ledger counts. It never falls, so a smaller number is an older copy. */
+  readonly acts: number;
   /** Undefined if the account is not paused. */
   readonly pausedReason: string | undefined;
   /** The signed act of the last `resume`, and of the last adoption, as JSON; undefined if unsigned. */
@@ -55,6 +57,24 @@ export interface SenderView {
   readonly objections: readonly Objection[];
   /** The last entry of each known journal that has sends of this ledger. */
   readonly journals: readonly KnownJournal[];
+}
+
+/** A payout that a person or the application ended. */
+export interface EndedPayout {
+  readonly payoutId: string;
+  readonly state: KeptState;
+  /** Wall clock, ms. */
+  readonly at: number;
+  /** '' if it was the application. */
+  readonly by: string;
+  readonly reason: string;
+  readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
+}
+
+export interface UnkeptPayouts {
+  readonly ended: readonly EndedPayout[];
+  /** All that were read: what left its state since, or cannot be read, is not kept. */
+  readonly payoutIds: readonly string[];
 }
 
 /** A send journal, as the ledger knows it. */
@@ -233,6 +253,10 @@ export interface SenderLedger {
     reason: string,
     inFlightMs: number,
   ): Promise<readonly string[] | undefined>;
+  /** Payouts that were cancelled or written off and are in no journal yet, the oldest first. */
+  readUnkept(limit: number): Promise<UnkeptPayouts>;
+  /** Records that a journal has so many acts, and these payouts, on its disk. */
+  noteKept(acts: number, payoutIds: readonly string[]): Promise<void>;
   /** Records that a journal contradicts this ledger: from then on no process begins a send. */
   object(objection: Objection): Promise<void>;
 }

@@ -32,6 +32,7 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
   return {
     ledgerId: ledger['id'] ?? 'none',
     audience: ledger['audience'],
+    acts: Number(ledger['acts'] ?? 0),
     pausedReason: ledger['pausedReason'],
     lease: parseLease(sender),
     sendCount: Number(sender['sends'] ?? 0),

@@ -176,6 +176,13 @@ export function isFinal(state: PayoutState): boolean {
   return STATES[state].final;
 }
 
+/**
+ * Ended by a person or the application, without the gateway. A send journal keeps it: a Redis that forgot it would send
+ * the payout.
+ */
+export const KEPT_STATES = ['cancelled', 'written_off'] as const satisfies readonly PayoutState[];
+export type KeptState = (typeof KEPT_STATES)[number];
+
 export const STATES_WITH_JOB = statesWith('needsJob', true);
 export type StateWithJob = StatesWith<'needsJob', true>;
 
@@ -244,6 +251,8 @@ interface Transition {
 
 const FORGOTTEN = 'an operator adopts a ledger that forgot a send which the journal knows';
 
+const ENDED_BEFORE = 'an adoption puts back that it was written off, as a send journal knows';
+
 export const TRANSITIONS: readonly Transition[] = [
   { from: 'queued', to: 'sending', when: 'the sender begins the one attempt' },
   { from: 'queued', to: 'cancelled', when: 'the application or an operator cancels it' },
@@ -294,6 +303,9 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'held', to: 'rejected', when: `${FORGOTTEN}, and that it was rejected`, isExceptional: true },
   { from: 'rejected', to: 'unknown', when: FORGOTTEN, isExceptional: true },
   { from: 'rejected', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
+  { from: 'queued', to: 'written_off', when: ENDED_BEFORE, isExceptional: true },
+  { from: 'held', to: 'written_off', when: ENDED_BEFORE, isExceptional: true },
+  { from: 'rejected', to: 'written_off', when: ENDED_BEFORE, isExceptional: true },
   { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
   { from: 'cancelled', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
   { from: 'written_off', to: 'unknown', when: FORGOTTEN, isExceptional: true },

@@ -9,6 +9,7 @@ import {
   adoptSends,
   countSendablePayouts,
   holdSendablePayouts,
+  putBackEnded,
   readBookmark,
 } from '../ledger/adopt-ledger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
@@ -165,7 +166,7 @@ export async function openJournals(dirs: readonly string[], platformId: number):
 }
 
 function toAdoptable(
-  journal: Pick<FileSendJournal, 'journalId' | 'ledger' | 'peers' | 'lastSends' | 'items'> &
+  journal: Pick<FileSendJournal, 'journalId' | 'ledger' | 'acts' | 'peers' | 'lastSends' | 'items'> &
     Pick<AdoptableJournal, 'knownReplicas'>,
   dir: string,
   writes: Pick<AdoptableJournal, 'bind' | 'notePeers'>,
@@ -173,6 +174,7 @@ function toAdoptable(
   return {
     journalId: journal.journalId,
     ledger: journal.ledger,
+    acts: journal.acts,
     peers: journal.peers,
     knownReplicas: journal.knownReplicas,
     place: { host: hostname(), dir: resolve(dir) },
@@ -196,6 +198,7 @@ export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
     findForgottenSends: async (sends) => sender.findForgottenSends(sends),
     object: async (objection) => sender.object(objection),
     adoptSends: async (sends, actor) => adoptSends(connection, sends, actor),
+    putBackEnded: async (ended, actor) => putBackEnded(connection, ended, actor),
     countSendable: async () => countSendablePayouts(connection),
     holdSendable: async (actor, inFlightMs) => holdSendablePayouts(connection, actor, inFlightMs),
     readBookmark: async () => readBookmark(connection),

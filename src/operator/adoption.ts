@@ -5,19 +5,27 @@ import { findMismatch } from '../journal/find-mismatch.js';
 import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
 import type { Actor } from '../ledger/payout.js';
-import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
-import type { JournalPlace, KnownJournal, Objection, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import type { AdoptedPayout, HighestKnown, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
+import type {
+  EndedPayout,
+  JournalPlace,
+  KnownJournal,
+  Objection,
+  SenderLedger,
+  SenderView,
+} from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
 
 /** The ledger as an adoption needs it. It is narrow, so that the simulation's operators run the same code. */
 export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'> {
   adoptSends(sends: readonly SendToAdopt[], actor: Actor): Promise<AdoptedPayout[]>;
+  putBackEnded(ended: readonly EndedPayout[], actor: Actor): Promise<AdoptedPayout[]>;
   countSendable(): Promise<number>;
   /** Includes payouts that may be queued again. @returns how many became `unknown` */
   holdSendable(actor: Actor, inFlightMs: number): Promise<number>;
   /** @param inFlightMs - how long a request may still be on its way, for the next sender */
   adoptLedger(
-    highest: { readonly epoch: number; readonly sendCount: number },
+    highest: HighestKnown,
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     actor: Actor,
     bookmarks: readonly string[],
@@ -64,7 +72,7 @@ export interface AdoptionPlan extends SendSurvey {
   /** Whether unidentified sends are given up. Then every queued, held or rejected payout becomes `unknown`. */
   readonly holdsSendable: boolean;
   readonly sendable: number;
-  readonly highest: { readonly epoch: number; readonly sendCount: number };
+  readonly highest: HighestKnown;
   readonly giveUp: readonly string[];
   readonly bookmark: string;
 }
@@ -72,6 +80,8 @@ export interface AdoptionPlan extends SendSurvey {
 /** What an adoption changed. */
 export interface Adoption extends RaisedLedger {
   readonly adopted: readonly AdoptedPayout[];
+  /** Payouts that people or the application had ended, says a journal, and that are ended again. */
+  readonly putBack: readonly AdoptedPayout[];
   /**
    * Queued, held or rejected payouts that became `unknown`, because sends missing from every journal may be among them.
    */
@@ -151,11 +161,12 @@ export function findKnownJournals(
 function findHighest(
   journals: readonly AdoptableJournal[],
   { objections, journals: known, lease }: SenderView,
-): { epoch: number; sendCount: number } {
+): HighestKnown {
   const numbers = [...objections, ...known].map(({ sends }) => sends);
   return {
     epoch: Math.max(lease?.epoch ?? 0, ...journals.map(({ ledger }) => ledger?.epoch ?? 0)),
     sendCount: Math.max(0, ...numbers, ...journals.map(({ ledger }) => ledger?.sends ?? 0)),
+    acts: Math.max(0, ...journals.map(({ acts }) => acts)),
   };
 }
 
@@ -202,6 +213,13 @@ export async function carryOutAdoption(
       adopted.push(...(await ledger.adoptSends(sends, { by: actor.by, reason })));
     }
   }
+  const putBack: AdoptedPayout[] = [];
+  for (const journal of journals) {
+    for await (const step of inSteps(journal)) {
+      const ended = step.flatMap((item) => ('acts' in item ? item.acts.ended : []));
+      putBack.push(...(await ledger.putBackEnded(ended, actor)));
+    }
+  }
   const doubt = `it may have been sent, and no journal has it: ${actor.reason}`;
   const waitMs = onAnyClock(inFlightMs);
   const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt }, waitMs) : 0;
@@ -218,7 +236,7 @@ export async function carryOutAdoption(
     const peers = read.filter(({ journalId }) => journalId !== journal.journalId);
     if (peers.length > 0) await journal.notePeers(peers);
   }
-  return { ...raised, adopted, held };
+  return { ...raised, adopted, putBack, held };
 }
 
 function toSendToAdopt({ outcome, ...send }: JournalEntry): SendToAdopt {

@@ -1,5 +1,6 @@
 import type {
   ActNote,
+  ActsLine,
   CompleteNote,
   JournaledLedger,
   JournaledOutcome,
@@ -72,6 +73,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     await this.write({ seen: { at, addresses, exact: true } });
   }
 
+  readonly noteActs = async (acts: ActsLine['acts']) => this.write({ acts });
   readonly noteRates = async (rates: RatesLine['rates']) => this.write({ rates });
   readonly noteReplicas = async (replicas: ReplicasNote) => this.write({ replicas });
   readonly noteRejected = async (rejected: RejectionNote) => this.write({ rejected });

@@ -45,6 +45,16 @@ it.each<[string, object]>([
   ],
   ['a ledger', { ledgerId: 'L', epoch: 1, sends: 2, token: 'second' }],
   ['an adopted ledger', { ledgerId: 'L', epoch: 1, sends: 2, token: 'second', adopted: true }],
+  [
+    'acts of people',
+    {
+      acts: {
+        at: 6,
+        count: 3,
+        ended: [{ payoutId: 'p', state: 'cancelled', at: 5, by: 'ann', reason: 'fraud', request: REQUEST }],
+      },
+    },
+  ],
   ['peers', { peers: [{ journalId: 'j', host: 'h', dir: '/d' }] }],
   ['a send with its currency', journaled(MINE, { request: { ...REQUEST, symbol: 'USD' } })],
   ['a send after one of format 1', journaled(MINE, { after: { sends: 3, token: 'e:2' } })],
@@ -299,7 +309,7 @@ it('what is held is the keys of the last two files, and the newest 200 sends who
 const leaseOf = (epoch: number) => ({ owner: 'one', epoch, heartbeat: 0, released: false });
 const VIEW: SenderView = {
   ...{ ledgerId: 'L', lease: leaseOf(4), sendCount: 9, last: 'ninth' },
-  ...{ lastJournalId: 'j-mine', awaitingAnswer: false, inFlightMs: 0, pausedReason: undefined },
+  ...{ lastJournalId: 'j-mine', awaitingAnswer: false, inFlightMs: 0, acts: 0, pausedReason: undefined },
   ...{ objections: [], journals: [] },
 };
 const STANDS = { ledgerId: 'L', epoch: 4, sends: 9, token: 'ninth' };

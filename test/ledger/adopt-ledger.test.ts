@@ -196,7 +196,7 @@ it('holdSendablePayouts leaves none behind, and ends, where the records of many 
 const raise = async (epoch: number, seen?: string[]) =>
   adoptLedger(
     connection,
-    { epoch, sendCount: 9 },
+    { epoch, sendCount: 9, acts: 0 },
     { token: 'new line', inFlightMs: 0 },
     { read: [], givenUp: [] },
     ANN,

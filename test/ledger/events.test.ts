@@ -39,7 +39,13 @@ const FORGOTTEN = {
 };
 
 const adopt = async (givenUp: string[] = []) =>
-  adoptLedger(connection, { epoch: 1, sendCount: 1 }, { token: 'adopted', inFlightMs: 0 }, { read: [], givenUp }, ANN);
+  adoptLedger(
+    connection,
+    { epoch: 1, sendCount: 1, acts: 0 },
+    { token: 'adopted', inFlightMs: 0 },
+    { read: [], givenUp },
+    ANN,
+  );
 
 /** Each event in a line: what, of which payout, from where to where, by whom, why. */
 async function readLines() {

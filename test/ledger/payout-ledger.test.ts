@@ -163,7 +163,7 @@ it('a pause keeps the first reason until someone resumes', async () => {
   expect(await redis.hgetall(keys.ledger)).toMatchObject(paused);
   expect(await ledger.resume('bob', 'back')).toBe(true);
   expect(await ledger.resume('bob', 'back')).toBe(false);
-  expect(await redis.hgetall(keys.ledger)).toEqual({ format: '2' });
+  expect(await redis.hgetall(keys.ledger)).toEqual({ format: '2', acts: '2' });
 });
 
 const read = async (limit = 10, before = Infinity) => ledger.readOutbox(limit, before);

@@ -261,7 +261,7 @@ describe('the statistics of an account', () => {
     await sender.releaseLease(await takeLease(sender, 'one'));
     expect((await stats()).sender).toBeNull();
     const nothing = { read: [], givenUp: [] };
-    await adoptLedger(connection, { epoch: 5, sendCount: 5 }, { token: 'adopted', inFlightMs: 0 }, nothing, ANN);
+    await adoptLedger(connection, { epoch: 5, sendCount: 5, acts: 0 }, { token: 'adopted', inFlightMs: 0 }, nothing, ANN);
     expect((await stats()).sender).toBeNull();
   });
 
@@ -286,13 +286,8 @@ const inQueue = async () => redis.zrange(keys.state('queued'), '0', '-1');
 it('a payout that is put back keeps its place, unless the ledger was adopted since', async () => {
   await enqueue('p', 'q');
   const attempt = await beginOne('p');
-  await adoptLedger(
-    connection,
-    { epoch: 5, sendCount: 5 },
-    { token: 'adopted', inFlightMs: 0 },
-    { read: [], givenUp: [] },
-    ANN,
-  );
+  const nothing = { read: [], givenUp: [] };
+  await adoptLedger(connection, { epoch: 5, sendCount: 5, acts: 0 }, { token: 'adopted', inFlightMs: 0 }, nothing, ANN);
   await sender.revertSend(attempt, 'not sent');
   expect(await inQueue()).toEqual(['q', 'p']);
 });

@@ -228,6 +228,31 @@ describe('adoptLedger', () => {
     expect(plans).toHaveLength(1);
   });
 
+  it('ends again what the journal has as ended, and counts acts of people on', async () => {
+    await journalOf(dir, 1);
+    await rig.account.ledger.enqueue([aPayout('fraud'), aPayout('settled'), aPayout('open')]);
+    const journal = await FileSendJournal.open({ dir, platformId: rig.account.platformId });
+    const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+    const about = { at: 5, by: 'zoe', reason: 'fraud', request };
+    const ended = [
+      { payoutId: 'fraud', state: 'cancelled', ...about },
+      { payoutId: 'settled', state: 'written_off', ...about },
+      { payoutId: 'forgotten', state: 'cancelled', ...about },
+    ] as const;
+    await journal.noteActs({ at: 6, count: 41, ended });
+    await journal.close();
+    const { adoption } = await rig.operator.adoptLedger({ journalDirs: [dir] }, ANN);
+    expect(adoption?.putBack).toEqual(ended.map(({ payoutId, state }) => ({ payoutId, state })));
+    const states = ['fraud', 'settled', 'forgotten', 'open'].map(stateOf);
+    expect(await Promise.all(states)).toEqual(['cancelled', 'written_off', 'cancelled', 'queued']);
+    const [again] = await rig.account.ledger.enqueue([{ payoutId: 'forgotten', ...request }]);
+    expect(again).toMatchObject({ kind: 'exists', payout: { state: 'cancelled', final: true } });
+    expect((await readSenderView(rig.account.connection)).acts).toBeGreaterThan(41);
+    const reread = await FileSendJournal.open({ dir, platformId: rig.account.platformId });
+    expect([reread.acts, reread.hasEnded('fraud'), reread.hasEnded('open')]).toEqual([41, true, false]);
+    await reread.close();
+  });
+
   it('refuses where Redis came back older once more after the plan was shown', async () => {
     await journalOf(dir, 1);
     const { redis, keys } = rig.account.connection;

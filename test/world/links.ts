@@ -272,6 +272,8 @@ const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<Sende
   finishSend: ({ payoutId, attempt }, { kind }) => `${payoutId} ${attempt} ${kind}`,
   readSending: () => '',
   markSendsUnknown: (_, attempts) => attempts.map(({ payoutId }) => payoutId).join(' '),
+  readUnkept: () => '',
+  noteKept: (_, payoutIds) => payoutIds.join(' '),
   object: ({ reason }) => reason,
 };
 

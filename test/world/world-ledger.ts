@@ -248,13 +248,15 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   readonly adoptSends: AdoptionLedger['adoptSends'] = async (...args) => adopting.adoptSends(this.connection, ...args);
+  readonly putBackEnded: AdoptionLedger['putBackEnded'] = async (...args) =>
+    adopting.putBackEnded(this.connection, ...args);
   readonly countSendable = async () => adopting.countSendablePayouts(this.connection);
   readonly holdSendable = async (actor: Actor, inFlightMs: number) =>
     adopting.holdSendablePayouts(this.connection, actor, inFlightMs);
   readonly readBookmark = async () => adopting.readBookmark(this.connection);
 
   async adoptLedger(
-    highest: Readonly<{ epoch: number; sendCount: number }>,
+    highest: Readonly<Omit<adopting.HighestKnown, 'acts'> & { acts?: number }>,
     journals: Readonly<{ read: readonly KnownJournal[]; givenUp: readonly string[] }>,
     actor = ACTOR,
     bookmarks: readonly string[] = [],
@@ -262,7 +264,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     inFlightMs = 0,
   ): Promise<adopting.RaisedLedger> {
     const own = { token: `adoption-${(this.#adoptions += 1)}`, inFlightMs };
-    return adopting.adoptLedger(this.connection, highest, own, journals, actor, bookmarks, act);
+    return adopting.adoptLedger(this.connection, { acts: 0, ...highest }, own, journals, actor, bookmarks, act);
   }
 }
 

@@ -140,11 +140,12 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
   ].join('');
 }
 
-function toJson({ reasons }: AdoptionPlan, { adopted, held, epoch, sendCount, objections }: Adoption): object {
+function toJson({ reasons }: AdoptionPlan, { adopted, putBack, held, epoch, sendCount, objections }: Adoption): object {
   return {
     mismatch: reasons[0],
     unknown: idsIn(adopted, 'unknown'),
     adopted,
+    putBack,
     held,
     epoch,
     sends: sendCount,
@@ -156,7 +157,7 @@ function idsIn(adopted: Adoption['adopted'], state: PayoutState): string[] {
   return adopted.flatMap((payout) => (payout.state === state ? [payout.payoutId] : []));
 }
 
-function describeAdoption({ adopted, held, epoch, objections }: Adoption, gaveUp: boolean): string {
+function describeAdoption({ adopted, putBack, held, epoch, objections }: Adoption, gaveUp: boolean): string {
   const unknown = idsIn(adopted, 'unknown');
   const parts = [
     objections === 0
@@ -166,12 +167,22 @@ function describeAdoption({ adopted, held, epoch, objections }: Adoption, gaveUp
     describeIds('in progress, with the txhash of the journal', idsIn(adopted, 'in_progress')),
     describeIds('rejected, as the journal says', idsIn(adopted, 'rejected')),
     describeIds('unknown, `payouts resolve` decides about each', unknown),
+    describeIds(
+      'cancelled or written off again, as a journal has it',
+      putBack.map(({ payoutId }) => payoutId),
+    ),
+    LOST_OTHERWISE,
     held === 0
       ? ''
       : `${held} queued, held or rejected payouts became unknown: any of them may have been sent, \`payouts resolve\` decides.\n`,
   ];
   return `${parts.join('')}${unknown.length === 0 && held === 0 ? 'No payout became unknown.\n' : ''}`;
 }
+
+const LOST_OTHERWISE = `Payouts that came back queued, held or rejected are as they were when this copy was made. What was decided about them since is lost,
+unless it is named above: holds, releases, retries, approvals, cancellations while no worker ran, also of payouts that wait for
+their notBefore. Look through \`payouts list --state queued\`, held and rejected, and cancel what must not be paid.
+`;
 
 function describeIds(what: string, payoutIds: readonly string[]): string {
   if (payoutIds.length === 0) return '';

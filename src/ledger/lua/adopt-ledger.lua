@@ -1,11 +1,11 @@
 -- Raises the ledger above everything that the journals know, after each of their sends was reconciled. Like a send, the
 -- adoption has a number and a token, which distinguish the ledger from its former self.
 -- A request may still be on its way, so the next lease holder waits as after an unanswered send.
--- ARGV: at, by, reason, the operator's signed act (JSON; '' = none), epoch and sends (the journals' highest), token,
---   inFlightMs (how long a request may still be on its way), bookmarks (ids of the last events when this ledger was read, separated by spaces), number of journals read, for
---   each its id and entry (JSON), then the ids of those given up
+-- ARGV: at, by, reason, the operator's signed act (JSON; '' = none), epoch, sends and acts (the journals' highest), token,
+--   inFlightMs (how long a request may still be on its way), bookmarks (ids of the last events when this ledger was read,
+--   separated by spaces), number of journals read, for each its id and entry (JSON), then the ids of those given up
 -- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
-local at, by, reason, act, epoch, sends, token, inFlightMs, bookmarks, count = unpack(ARGV, 1, 10)
+local at, by, reason, act, epoch, sends, acts, token, inFlightMs, bookmarks, count = unpack(ARGV, 1, 11)
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end
 end
@@ -14,16 +14,17 @@ local new_epoch = math.max(tonumber(sender[1] or 0), tonumber(epoch)) + 1
 local new_sends = math.max(tonumber(sender[2] or 0), tonumber(sends)) + 1
 redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released', 0, 'sends', new_sends,
   'last', token, 'unanswered', 'adopted', 'inFlightMs', inFlightMs)
+redis.call('HSET', LEDGER, 'acts', math.max(tonumber(redis.call('HGET', LEDGER, 'acts') or 0), tonumber(acts)))
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
 append_event('ledger_adopted', '', '', '', at, by, reason, '')
-local given_up = 11 + 2 * tonumber(count)
+local given_up = 12 + 2 * tonumber(count)
 -- Format 1 recorded an objection as a pause, which its workers still obey.
 if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then
   redis.call('HDEL', LEDGER, 'pausedReason', 'pausedBy', 'pausedAt')
 end
 -- Remove objections last: while one remains, nothing is sent.
 local settled = {}
-for i = 11, given_up - 1, 2 do
+for i = 12, given_up - 1, 2 do
   redis.call('HSET', JOURNALS, ARGV[i], ARGV[i + 1])
   settled[#settled + 1] = ARGV[i]
 end

@@ -1,4 +1,4 @@
-import { findMismatch, type LedgerMismatch, snapshotJournal } from '../../journal/find-mismatch.js';
+import { describeLostActs, findMismatch, type LedgerMismatch, snapshotJournal } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
 import { JournalDamagedError, type ReadableJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderView } from '../../ledger/sender-ledger.js';
@@ -31,6 +31,8 @@ const OTHER_SENDS: LedgerMismatch = {
 export class LedgerCheck {
   readonly heldLease: HeldLease;
   readonly ownAttempts = new OwnAttempts();
+  /** How many acts of people the ledger counted when it was compared last. */
+  acts = 0;
   readonly #runtime: SenderRuntime;
   #line: LineOfSends;
   /** How often another process was found to have written to the journal. */
@@ -66,8 +68,13 @@ export class LedgerCheck {
   }
 
   async findMismatch(): Promise<LedgerMismatch | undefined> {
-    const known = this.#line;
-    return this.#compare(await this.#runtime.senderLedger.readSender(), known);
+    const [known, { acts }] = [this.#line, this.#runtime.journal];
+    const view = await this.#runtime.senderLedger.readSender();
+    this.acts = view.acts;
+    if (view.acts < acts) {
+      return { kind: 'ledger', reason: `Redis came back older than it was: ${describeLostActs(view.acts, acts)}.` };
+    }
+    return this.#compare(view, known);
   }
 
   /** @param known - the line of sends before the ledger was read */

@@ -9,6 +9,9 @@ import { toRecordable } from './outcome-recorder.js';
 import type { SendReport } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
+/** A line of some 30 KB. */
+const KEPT_AT_ONCE = 100;
+
 const LEFT_BEHIND = 'its sender ended before the response came; it may have been sent';
 
 /**
@@ -56,8 +59,23 @@ export class SendRecovery {
    */
   async checkLedger(): Promise<LedgerMismatch | undefined> {
     const mismatch = await this.#check.findMismatch();
-    if (mismatch === undefined) await this.#attempts.confirmLast();
-    return mismatch;
+    if (mismatch !== undefined) return mismatch;
+    await this.#attempts.confirmLast();
+    await this.#keepActs();
+    return undefined;
+  }
+
+  /** Until they are in the journal, what people did is lost if Redis comes back older. */
+  async #keepActs(): Promise<void> {
+    const { journal, senderLedger, clock } = this.#runtime;
+    const { acts } = this.#check;
+    for (let isMore = acts > journal.acts; isMore;) {
+      const { payoutIds, ended } = await senderLedger.readUnkept(KEPT_AT_ONCE);
+      isMore = payoutIds.length === KEPT_AT_ONCE;
+      // While more are unkept, a crash here must not leave a count that says that all are.
+      await journal.noteActs({ at: clock.wallNow(), count: isMore ? journal.acts : acts, ended });
+      await senderLedger.noteKept(isMore ? 0 : acts, payoutIds);
+    }
   }
 
   async #putBackUnwritten(attempt: SendAttempt): Promise<void> {

@@ -122,6 +122,7 @@ export class Sender {
         reason: `The send journal says that payout ${payoutId} was sent, the ledger says that it was not.`,
       });
     }
+    if (journal.hasEnded(payoutId)) return await this.#hold(payoutId, payout.attempt, ENDED_BEFORE);
     const permit = authority?.permit(payout);
     if (permit?.kind === 'refused') return await this.#hold(payoutId, payout.attempt, permit.hold);
     try {
@@ -361,6 +362,15 @@ export class Sender {
     return { kind: 'not_sent', reason, code };
   }
 }
+
+/** An adoption that brought a send of it back, and a statement that it was not sent, lead here; or a write to Redis. */
+const ENDED_BEFORE: Hold = {
+  kind: 'journal',
+  reason: 'ended_before',
+  message:
+    'It was cancelled or written off before, says the send journal: cancel it again. If it is to be paid after all, enqueue it under a new payoutId.',
+  isTampering: false,
+};
 
 function noteOf(permit: GrantedSend | undefined): Pick<SendLine, 'signed' | 'judged'> {
   const { signed, counted } = permit ?? {};

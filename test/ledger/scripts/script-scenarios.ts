@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisClient } from '../../../src/base/redis.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
-import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
+import { adoptLedger, adoptSends, putBackEnded, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/ledger-connection.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
@@ -131,7 +131,8 @@ async function readFirst(account: TestAccount) {
 /** Called again it is another adoption, with a number of its own. */
 async function adopt({ connection }: TestAccount): Promise<unknown> {
   const journals = { read: [JOURNAL], givenUp: [OBJECTION.journalId] };
-  return adoptLedger(connection, { epoch: 3, sendCount: 9 }, { token: 'adoption', inFlightMs: 0 }, journals, ANN);
+  const own = { token: 'adoption', inFlightMs: 0 };
+  return adoptLedger(connection, { epoch: 3, sendCount: 9, acts: 0 }, own, journals, ANN);
 }
 
 const adoptions = [undefined, ACCEPTED].flatMap((outcome) => {
@@ -271,6 +272,13 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   ),
   ...adoptions,
   scene('adopt-ledger', objects, adopt, adopt),
+  scene('keep-acts', all(queued('p'), change('queued', 'cancelled')), async ({ sender }) => sender.noteKept(1, ['p'])),
+  ...(['p', 'gone'] as const).map((payoutId) =>
+    scene(`put-back-ended: ${payoutId}`, queued('p'), async ({ connection }) => {
+      const ended = { payoutId, state: 'cancelled', at: 5, ...ANN, request: REQUEST } as const;
+      return putBackEnded(connection, [ended], ANN);
+    }),
+  ),
   scene('doubt-payouts', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, ANN, 0)),
   scene('remove-payouts: old payouts are removed', completeOld, async ({ connection }, before) =>
     removePayouts(connection, 'completed', before, 10),

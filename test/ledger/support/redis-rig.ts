@@ -58,7 +58,7 @@ export function makeRig<Account extends TestAccount>(account: Account) {
     ) => {
       const actor = { by: 'ann', reason: 'restored a copy' };
       const own = { token: `adoption-${(adoptions += 1)}`, inFlightMs: 0 };
-      return adoptLedger(connection, highest, own, journals, actor, [], act);
+      return adoptLedger(connection, { ...highest, acts: 0 }, own, journals, actor, [], act);
     },
     holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'no journal has it' }, 0),
     /** Takes the lease, and all that stands beside it, out of the ledger. */

@@ -77,6 +77,7 @@ export class JournalFile {
     return {
       journalId: this.journalId,
       ledger: view.ledger,
+      acts: view.control.actCount,
       peers: view.peers,
       place,
       lastSends: (limit) => view.lastSends(limit),

@@ -26,6 +26,7 @@ export const SITUATIONS = [
   'a gateway stands still',
   'a request stays in the kernel of its host',
   'a statement about an earlier attempt is refused',
+  'an adoption ends a payout again',
 ] as const;
 
 export const SIGNED_SITUATIONS = [

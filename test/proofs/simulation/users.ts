@@ -10,6 +10,7 @@ import {
   UNWITNESSED,
   type AdoptionLedger,
 } from '../../../src/operator/adoption.js';
+import { UNSENT_STATES } from '../../../src/ledger/states.js';
 import { truthfulResolution, newPayout, walletOf } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import type { World } from '../../world/world.js';
@@ -81,7 +82,9 @@ export function openUsers(run: Simulation) {
     for (const payout of ledger.payouts()) {
       const { state, held } = payout;
       if (state === 'held' || state === 'queued') await policy?.decide(ledger, payout);
-      if (state === 'held' && held?.kind !== 'policy' && held?.kind !== 'rejection') await signed?.decideHeld(payout);
+      const isForPeople = held?.kind === 'policy' || held?.kind === 'rejection';
+      if (held?.reason === 'ended_before') await change(payout, { to: 'cancelled' });
+      else if (state === 'held' && !isForPeople) await signed?.decideHeld(payout);
       // That it was not paid is true at that moment; that it cannot be paid any more, the ledger has to ensure.
       if (state === 'unknown' && !book.isStandingStill && world.fault(0.7)) await decideUnknown(payout);
       if (state === 'rejected' && world.fault(0.5)) await retry(payout);
@@ -278,6 +281,18 @@ async function adopt(options: OperatorOptions, dirs: readonly string[], giveUp: 
     const adoption = await carryOutAdoption(ledger, journals, plan, { actor: BY, at: 0 });
     world.situations?.meet(giveUp.length > 0 ? 'a ledger is adopted, and a journal given up' : 'a ledger is adopted');
     world.note(() => `operator: adopted ${JSON.stringify({ ...adoption, giveUp })}`);
+    if (adoption.putBack.length > 0) world.situations?.meet('an adoption ends a payout again');
+    if (options.ledger.ofSender('last') === adoption.token) checkEnded(options, read);
+  }
+}
+
+/** What a journal has as cancelled or written off must not be sent from the adopted ledger. */
+function checkEnded({ world, ledger }: OperatorOptions, read: readonly JournalFolder[]) {
+  const lines = read.flatMap(({ file }) => file.lines);
+  for (const { payoutId } of lines.flatMap((line) => ('acts' in line ? line.acts.ended : []))) {
+    const state = ledger.stateOf(payoutId);
+    if (state !== undefined && UNSENT_STATES.includes(state))
+      world.fail(`revived: ${payoutId} was ended by a person, and is ${state} after an adoption`);
   }
 }
 
@@ -293,6 +308,7 @@ function interruptible({ world, ledger, refuses }: OperatorOptions) {
     };
   const names = [
     ...(['readSender', 'findForgottenSends', 'object', 'adoptSends', 'countSendable', 'holdSendable'] as const),
+    'putBackEnded' as const,
     ...(['readBookmark', 'adoptLedger'] as const),
   ];
   return Object.fromEntries(names.map((name) => [name, call(name)])) as unknown as AdoptionLedger;

@@ -4,8 +4,15 @@ local KEPT_ACTS = 10000
 -- A script with one act for many payouts sets this and records the act itself, once.
 local is_one_act = false
 
+-- Counts what people did. A ledger with fewer acts than a send journal has noted is an older copy.
+local function count_act()
+  redis.call('HINCRBY', LEDGER, 'acts', 1)
+end
+
 -- `since`: the id of the entry that it replaces, or ''.
 local function append_act(kind, payoutId, from, to, at, by, reason, count, since)
+  -- A process whose Redis came back older objects: that is no act, and must not hide that one is missing.
+  if kind ~= 'objection' then count_act() end
   return redis.call('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
     'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since)
 end

@@ -34,11 +34,19 @@ local function enter_index(payout, seq)
   if stream then append_ended(stream, payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
 end
 
+-- Until a send journal has it, a Redis that comes back older would send the payout. Without a person there is no act.
+local function note_ended(payout, at, by)
+  if not KEPT[payout.state] then return end
+  redis.call('ZADD', UNKEPT, at, payout.id)
+  if by == '' then count_act() end
+end
+
 -- Updates index, outbox and event after a record changed its state. `from` is '' for a new payout.
 -- The old index is last, so that a search in it finds an interrupted change.
 local function follow(payout, from, at, by, reason, seq)
   enter_index(payout, seq)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
+  note_ended(payout, at, by)
   append_event('state', payout.id, from, payout.state, at, by, reason, payout.attempt)
   if payout.state == 'held' then tell_tampering(payout, at, append_event) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
@@ -75,6 +83,7 @@ local function complete(payout, from)
   local at, to, by, reason = read_history_entry(entry)
   if not is_in_index(payout) then enter_index(payout, to == 'queued' and has_place(place) and place or nil) end
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
+  note_ended(payout, at, by)
   append_missing_event('state', payout.id, from, to, at, by, reason, payout.attempt)
   if to == 'held' then tell_tampering(payout, at, append_missing_event) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end

@@ -1,11 +1,12 @@
 -- The parts of this folder precede every script, in the order of scripts.ts. The loader puts constants before them,
 -- made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK: the account's keys
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK, UNKEPT: the account's
+--     keys
 --   INDEX: state → the key of its index
 --   ENDED: state that is never left → the key of its index in a compact ledger
 --   OWN: KEYS[OWN + 1] is the script's first key after the account's
 --   CODE: state → its code in a compact history; STATE_OF: the other way round
---   ALLOWED: from → to → true; FINAL, NEEDS_JOB, UNSENT: state → true
+--   ALLOWED: from → to → true; FINAL, NEEDS_JOB, UNSENT, KEPT: state → true
 --   PAYOUT_PREFIX: the beginning of a payout's key
 --   FORMAT: the newest ledger format that these scripts read
 --   NEW_FORMAT: the format of a new ledger

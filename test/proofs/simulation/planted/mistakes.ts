@@ -114,6 +114,9 @@ export const mistakes: Mistakes = {
   })),
   'adoption by whatever journals are there': { adoptsWithoutProof: true },
   'a statement about an earlier attempt': { statesAnyAttempt: true },
+  'a cancellation forgotten at adoption': {
+    makeLedger: (options) => Object.assign(new WorldLedger(options), { putBackEnded: async () => Promise.resolve([]) }),
+  },
   'not sent, stated while the request may be on its way': withLedger(({ finishSend, markSendsUnknown }) => ({
     finishSend: async (attempt, result, rule) => finishSend(attempt, result, rule, 0),
     markSendsUnknown: async (lease, attempts, reason) => markSendsUnknown(lease, attempts, reason, 0),
