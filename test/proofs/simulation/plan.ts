@@ -38,7 +38,7 @@ export function makePlan(random: Random) {
     rollbackAtOnce: times.rollback > 0 && random.chance(0.5) ? 0.02 : 0,
     drift: random.pick([0, DRIFT_MAX, DRIFT_MAX]),
     earlyTimers: random.pick([0, 0.3]),
-    operatorCancels: times.rollback + times.flush + times.deposed === 0 && random.chance(0.3),
+    operatorCancels: times.flush + times.deposed === 0 && random.chance(0.3),
   };
 }
 

@@ -76,7 +76,10 @@ export class Bustle {
     const payoutId = [...this.#states.keys()][this.#random(this.#states.size)] ?? '';
     const from = this.#states.get(payoutId) ?? 'queued';
     const ways = TRANSITIONS.filter(
-      (way) => way.from === from && (!AFTER_ADOPTION.includes(way.from) || (this.adopts && this.#random(8) === 0)),
+      (way) =>
+        way.from === from &&
+        (way.to !== 'written_off' || way.from === 'unknown') &&
+        (!AFTER_ADOPTION.includes(way.from) || (this.adopts && this.#random(8) === 0)),
     );
     const to = ways[this.#random(ways.length)]?.to;
     if (to === undefined) return;
