@@ -27,7 +27,7 @@ export type { SshKey } from './control/keys/ssh.js';
 export type { EventsOptions, PayoutEventListener } from './producer/events/event-group.js';
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
 export type { AccountStats } from './ledger/reads/account-stats.js';
-export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
+export type { KnownJournal, Objection, Pause } from './ledger/sender-ledger.js';
 export type { ListOptions, PayoutPage } from './ledger/reads/payout-queries.js';
 export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState, type WatchedState } from './ledger/states.js';
 export {

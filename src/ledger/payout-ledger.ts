@@ -136,20 +136,23 @@ export class PayoutLedger {
     return this.confirmed(async () => changePayouts(this.connection, changes));
   }
 
-  /** @returns false if the account was paused already; the first reason stays */
+  /** @returns false if the same had paused the account already; the first reason stays */
   async pause(by: string, reason: string): Promise<boolean> {
     const args = [this.connection.clock.wallNow(), toLine(by), toLine(reason)];
-    return (await this.confirmed(async () => this.connection.run('pause-account', args))) === 1;
+    return (await this.confirmed(async () => this.connection.run('pause-account', args))) !== 0;
   }
 
   /**
+   * Ends one pause. The account sends again once none remains.
    * @param act - the operator's signed act, as JSON: stored even if the ledger knows of no pause
+   * @param of - whose pause it is. @defaultValue the only one, or else the operator's own
    * @returns false if the account was not paused
+   * @throws ConflictError if several pauses stand, and none is the operator's or of that name
    * @throws ConflictError while a send journal objects to the ledger: only an adoption ends that
    */
-  async resume(by: string, reason: string, act = ''): Promise<boolean> {
+  async resume(by: string, reason: string, act = '', of = ''): Promise<boolean> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(reason), act];
+    const args = [clock.wallNow(), toLine(by), toLine(reason), act, of];
     const reply = await this.confirmed(async () => run('resume-account', args));
     const rejection = parseRejection(reply);
     if (rejection?.kind === 'objected') {
@@ -158,7 +161,17 @@ export class PayoutLedger {
         ['objections'],
       );
     }
-    return reply === 1;
+    if (rejection?.kind === 'other_pauses') {
+      const { platformId } = this.connection;
+      const commands = rejection.by.map(
+        (name) => `\`payouts resume --account ${platformId} --of ${name} --reason WHY\``,
+      );
+      throw new ConflictError(
+        `The account has these pauses: ${rejection.by.join(', ')}. End each that is over: ${commands.join(', ')}`,
+        ['of'],
+      );
+    }
+    return reply !== 0;
   }
 
   /**

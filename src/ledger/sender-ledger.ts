@@ -50,6 +50,8 @@ export interface SenderView {
   readonly acts: number;
   /** Undefined if the account is not paused. */
   readonly pausedReason: string | undefined;
+  /** All of them, the oldest first: each who paused the account has one. */
+  readonly pauses: readonly Pause[];
   /** The signed act of the last `resume`, and of the last adoption, as JSON; undefined if unsigned. */
   readonly resumeAct?: string | undefined;
   readonly adoptAct?: string | undefined;
@@ -57,6 +59,15 @@ export interface SenderView {
   readonly objections: readonly Objection[];
   /** The last entry of each known journal that has sends of this ledger. */
   readonly journals: readonly KnownJournal[];
+}
+
+/** One of the account's pauses. */
+export interface Pause {
+  /** A person; `worker` for the breaker, `adoption` for that of an adopted ledger. */
+  readonly by: string;
+  readonly reason: string;
+  /** ISO 8601, UTC. */
+  readonly at: string;
 }
 
 /** A payout that a person or the application ended. */
@@ -284,6 +295,8 @@ export type ScriptRejection =
   /** The ledger lost what was read from it before. */
   | { readonly kind: 'came_back_older' }
   | { readonly kind: 'other_gateway'; readonly audience: string }
+  /** Several pauses stand, by these, and none of them was meant. */
+  | { readonly kind: 'other_pauses'; readonly by: readonly string[] }
   /** The account has, or had, a sender. */
   | { readonly kind: 'not_new'; readonly trace: string };
 
@@ -329,6 +342,8 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
       return { kind: 'not_new', trace: first };
     case -23:
       return { kind: 'other_gateway', audience: first };
+    case -24:
+      return { kind: 'other_pauses', by: details };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

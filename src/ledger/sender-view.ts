@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { checkFormat, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { pairsToRecord } from './payout-record.js';
-import type { KnownJournal, LeaseView, Objection, SenderView } from './sender-ledger.js';
+import type { KnownJournal, LeaseView, Objection, Pause, SenderView } from './sender-ledger.js';
 
 type Hash = Readonly<Record<string, string>>;
 
@@ -34,6 +34,7 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
     audience: ledger['audience'],
     acts: Number(ledger['acts'] ?? 0),
     pausedReason: ledger['pausedReason'],
+    pauses: parsePauses(ledger),
     lease: parseLease(sender),
     sendCount: Number(sender['sends'] ?? 0),
     last: sender['last'] ?? '',
@@ -62,6 +63,30 @@ export function parseLease(sender: Hash): LeaseView | undefined {
     heartbeat: Number(sender['beat']),
     released: sender['released'] === '1',
   };
+}
+
+const pauseSchema = z.object({
+  by: z.string().catch(''),
+  reason: z.string().catch('no reason was noted'),
+  at: z.coerce.number().catch(0),
+});
+
+/** The oldest first. What cannot be read is left out, but for the oldest one, which stops the account. */
+export function parsePauses({ pausedReason, pausedBy = '', pausedAt = '', morePauses = '[]' }: Hash): Pause[] {
+  if (pausedReason === undefined) return [];
+  const more = z.array(pauseSchema).catch([]).parse(parseArray(morePauses));
+  return [{ by: pausedBy, reason: pausedReason, at: Number(pausedAt) }, ...more].map((pause) => ({
+    ...pause,
+    at: new Date(Number.isFinite(pause.at) ? pause.at : 0).toISOString(),
+  }));
+}
+
+function parseArray(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return [];
+  }
 }
 
 const objectionSchema = z.object({

@@ -20,21 +20,27 @@ export interface AccountAdvice {
  * An objection comes before a pause: resuming an account whose ledger forgot sends would pay them again.
  */
 export function adviseAccount(
-  stats: Pick<AccountStats, 'platformId' | 'objections' | 'journals' | 'paused' | 'pausedReason'>,
+  stats: Pick<AccountStats, 'platformId' | 'objections' | 'journals' | 'paused' | 'pausedReason' | 'pauses'>,
   options: AdviceOptions = {},
 ): readonly AccountAdvice[] {
-  const { objections, paused, pausedReason } = stats;
+  const { objections, paused, pausedReason, pauses } = stats;
   if (objections.length > 0) return [adviseObjection(stats, options)];
   if (!paused) return [];
-  const first = isOfBalance(pausedReason ?? '')
+  const [oldest, ...others] = pauses;
+  const isOfSeveral = oldest !== undefined && others.length > 0;
+  const problem = isOfSeveral
+    ? pauses.map(({ reason, by }) => `${reason} (by ${by})`).join('; ')
+    : (pausedReason ?? '');
+  const resume: Command = isOfSeveral ? { name: 'resume', args: ['--of', oldest.by, ...RESUME.args] } : RESUME;
+  const cause = isOfBalance(pausedReason ?? '')
     ? 'Pay in first, and wait until the balance shows it (docs/runbooks/balance-low.md).'
     : 'Remove the cause first.';
   return [
     {
       kind: 'pause',
-      problem: `paused: ${pausedReason ?? ''}`,
-      first,
-      command: formatCommand(RESUME, stats.platformId, options),
+      problem: `paused: ${problem}`,
+      first: isOfSeveral ? `Remove each cause first; this ends the pause of ${oldest.by}.` : cause,
+      command: formatCommand(resume, stats.platformId, options),
     },
   ];
 }

@@ -111,7 +111,7 @@ export class PayoutOperator {
   /**
    * Stops sending. After it returns, nothing is sent but the one payout that may be on its way. Payouts are still
    * accepted, and sent ones are still polled.
-   * @returns the pause; `changed` is false if the account was already paused, and the first reason stays
+   * @returns the pauses; `changed` is false if the same actor had paused it already, and the first reason stays
    */
   async pause(actor: Actor): Promise<PauseState> {
     return setPause(this.#use().ledger, 'pause', parseActor(actor));
@@ -130,15 +130,19 @@ export class PayoutOperator {
   }
 
   /**
-   * Sends again after a pause. Settle its reason with the gateway first. The signed act is kept even if the account was
+   * Ends a pause; the account sends again once none remains (`pauses`). Settle its reason first. The signed act is kept even if the account was
    * not paused, because a worker may have a pause of its own.
+   * @param options - `of`: whose pause, a person's name, `worker` or `adoption`. @defaultValue the only one; of several the
+   * actor's own
    * @returns the account's state; `changed` is false if it was not paused
-   * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that
+   * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that; if several pauses
+   * stand, and none is the actor's or `of` that name
    */
-  async resume(actor: Actor): Promise<PauseState> {
+  async resume(actor: Actor, { of }: { readonly of?: string | undefined } = {}): Promise<PauseState> {
     const { ledger } = this.#use();
     const parsed = parseActor(actor);
-    return setPause(ledger, 'resume', parsed, await this.#signer?.signAccountAct(ledger.connection, 'resume', parsed));
+    const act = await this.#signer?.signAccountAct(ledger.connection, 'resume', parsed);
+    return setPause(ledger, 'resume', parsed, act, of);
   }
 
   /**
@@ -197,7 +201,7 @@ export class PayoutOperator {
 /** The account's state after a pause or a resume. */
 export interface PauseState extends Pick<
   AccountStats,
-  'platformId' | 'paused' | 'pausedReason' | 'pausedBy' | 'pausedAt'
+  'platformId' | 'paused' | 'pausedReason' | 'pausedBy' | 'pausedAt' | 'pauses'
 > {
   /** False if it was already so. */
   readonly changed: boolean;
@@ -212,8 +216,9 @@ async function setPause(
   verb: 'pause' | 'resume',
   { by, reason }: Actor,
   act?: string,
+  of?: string,
 ): Promise<PauseState> {
-  const changed = verb === 'pause' ? await ledger.pause(by, reason) : await ledger.resume(by, reason, act);
-  const { platformId, paused, pausedReason, pausedBy, pausedAt } = await readAccountStats(ledger.connection);
-  return { platformId, changed, paused, pausedReason, pausedBy, pausedAt };
+  const changed = verb === 'pause' ? await ledger.pause(by, reason) : await ledger.resume(by, reason, act, of);
+  const { platformId, paused, pausedReason, pausedBy, pausedAt, pauses } = await readAccountStats(ledger.connection);
+  return { platformId, changed, paused, pausedReason, pausedBy, pausedAt, pauses };
 }

@@ -113,6 +113,7 @@ export const DRILLS: readonly Drill[] = [
     repair: async (rig) => {
       const { advice } = JSON.parse(await rig.runText('payouts status --json', {}, [1])) as AccountSummary;
       await rig.runText(`${advice[0]?.command ?? ''} --yes`);
+      await rig.follow('ledger-mismatch', 'payouts resume --of adoption --reason WHY');
     },
   },
   {

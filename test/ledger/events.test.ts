@@ -135,6 +135,7 @@ it('the event stream reports a recovery, an adoption, and an objection once for 
     'objection  > j-two: it forgot a send',
     'objection  > j-two: it forgot more +9',
     'ledger_adopted  > ann: a wrong file',
+    `paused  > ${ADOPTION_PAUSE}`,
   ]);
 });
 
@@ -217,8 +218,11 @@ async function actOnAll() {
   await change('r', 'unknown', 'written_off', ANN);
 }
 
+const ADOPTION_PAUSE = 'adoption: the ledger was adopted: look at what came back, then resume';
+
 const everything = (...madeUnknown: string[]) => [
   'written_off r ann: a wrong file',
+  `paused - ${ADOPTION_PAUSE}`,
   'adopted - ann: a wrong file',
   ...madeUnknown.map((payoutId) => `made_unknown ${payoutId} ann: a wrong file`),
   'recovered t ann: a wrong file',
@@ -252,7 +256,7 @@ it('the activity of a ledger of before comes from its events, in one list with t
   await ledger.pause('bob', 'lunch');
   await ledger.resume('bob', 'back');
   for (const limit of [1, 2, 3, 100]) {
-    expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
+    expect(await readAll(limit)).toEqual(['pause_ended - bob: bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
   }
 });
 

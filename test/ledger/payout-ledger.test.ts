@@ -5,6 +5,8 @@ import { systemClock } from '../../src/base/clock.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger, WatchedLedger } from '../../src/ledger/redis-sender-ledger.js';
+import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import {
   account,
@@ -156,14 +158,34 @@ it('what is stored lies in buckets that a later version finds again', async () =
   expect(await redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
 });
 
-it('a pause keeps the first reason until someone resumes', async () => {
+it('each who pauses has a pause, whose first reason stays, and a resume ends one', async () => {
   expect(await ledger.pause('ann', 'holiday')).toBe(true);
-  expect(await ledger.pause('bob', 'another')).toBe(false);
+  expect(await ledger.pause('ann', 'another')).toBe(false);
   const paused = { pausedReason: 'holiday', pausedBy: 'ann', pausedAt: String(clock.wallNow()) };
   expect(await redis.hgetall(keys.ledger)).toMatchObject(paused);
-  expect(await ledger.resume('bob', 'back')).toBe(true);
-  expect(await ledger.resume('bob', 'back')).toBe(false);
-  expect(await redis.hgetall(keys.ledger)).toEqual({ format: '2', acts: '2' });
+  for (const [by, reason] of [
+    ['worker', 'blocked'],
+    ['bob', 'audit'],
+  ] as const)
+    expect(await ledger.pause(by, reason)).toBe(true);
+  const standing = async () => (await readAccountStats(connection)).pauses.map(({ by, reason }) => `${by}: ${reason}`);
+  expect(await standing()).toEqual(['ann: holiday', 'worker: blocked', 'bob: audit']);
+  // Whose pause it is not must say which is over.
+  const refused = ledger.resume('zoe', 'back', 'act');
+  await expect(refused).rejects.toThrow(/these pauses: ann, worker, bob\. .* --of worker --reason WHY/);
+  expect(await ledger.resume('ann', 'back', 'act')).toBe(true);
+  expect(await standing()).toEqual(['worker: blocked', 'bob: audit']);
+  expect(await ledger.resume('zoe', 'unblocked', 'act', 'worker')).toBe(true);
+  // An act that ends not all would end a pause that a worker keeps.
+  expect(await redis.hgetall(keys.ledger)).toMatchObject({ pausedReason: 'audit', pausedBy: 'bob' });
+  expect(await redis.hexists(keys.ledger, 'resumeAct')).toBe(0);
+  expect(await ledger.resume('zoe', 'back', 'act')).toBe(true);
+  expect(await ledger.resume('zoe', 'back')).toBe(false);
+  expect(await redis.hgetall(keys.ledger)).toEqual({ format: '2', acts: '6', resumeAct: 'act' });
+  const { activities } = await readActivity(connection, 10);
+  expect(activities.map(({ what, by }) => `${what} ${by}`)).toEqual([
+    ...['resumed zoe', 'pause_ended zoe', 'pause_ended ann', 'paused bob', 'paused worker', 'paused ann'],
+  ]);
 });
 
 const read = async (limit = 10, before = Infinity) => ledger.readOutbox(limit, before);

@@ -19,7 +19,7 @@ function objection(journalId: string, host: string, given: Partial<Objection> = 
   return { journalId, kind: 'ledger', reason: 'older.', host, dir: `/mnt/${host}`, sends: 0, at: 0, ...given };
 }
 
-const QUIET: Stats = { platformId: 42, objections: [], journals: [], paused: false, pausedReason: null };
+const QUIET: Stats = { platformId: 42, objections: [], journals: [], paused: false, pausedReason: null, pauses: [] };
 const advise = (given: Partial<Stats>, options = {}) => adviseAccount({ ...QUIET, ...given }, options);
 
 const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
@@ -31,6 +31,10 @@ it('adviseAccount says how a pause is ended, but of objections only', () => {
   const advice = { kind: 'pause', problem: 'paused: blocked', first: 'Remove the cause first.' };
   expect(advise(PAUSE)).toEqual([{ ...advice, command: `${command} --reason WHY` }]);
   expect(advise(PAUSE, SIGNED)[0]?.command).toBe(`${command} --key FILE --reason WHY`);
+  const pauses = ['worker', 'zoe'].map((by) => ({ by, reason: 'blocked', at: '' }));
+  expect(advise({ ...PAUSE, pauses })).toMatchObject([
+    { problem: 'paused: blocked (by worker); blocked (by zoe)', command: `${command} --of worker --reason WHY` },
+  ]);
   const stops = advise({ objections: [A, objection('unnamed', '', { dir: '', reason: 'none' })], ...PAUSE });
   const problem = 'send journal j-a on a: older. send journal unnamed: none';
   expect(stops).toMatchObject([{ kind: 'objection', problem }]);

@@ -119,7 +119,7 @@ it('cancel takes what was not paid, a write-off what may be, and nothing else', 
 it('pause and resume say whether they changed anything; an objection stays', async () => {
   const paused = { paused: true, pausedReason: ANN.reason, pausedBy: 'ann', pausedAt: expect.any(String) };
   expect(await rig.operator.pause(ANN)).toMatchObject({ ...paused, changed: true });
-  expect(await rig.operator.pause({ by: 'bob', reason: 'lunch' })).toMatchObject({ ...paused, changed: false });
+  expect(await rig.operator.pause({ ...ANN, reason: 'lunch' })).toMatchObject({ ...paused, changed: false });
   const running = { paused: false, pausedReason: null };
   expect(await rig.operator.resume(ANN)).toMatchObject({ ...running, changed: true });
   expect(await rig.operator.resume(ANN)).toMatchObject({ ...running, changed: false });

@@ -46,6 +46,7 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   'math.floor': Math.floor,
   'math.max': (...numbers: number[]) => Math.max(...numbers),
   'math.min': (...numbers: number[]) => Math.min(...numbers),
+  'cjson.encode': (value: unknown): string => JSON.stringify(toJson(value)),
   'cjson.decode': (text: string): unknown => fromJson(JSON.parse(text)),
   'redis.sha1hex': (text: string) => {
     if (hashed.text !== text) hashed = { text, hash: createHash('sha1').update(text).digest('hex') };
@@ -86,6 +87,12 @@ function fromJson(value: unknown): unknown {
   const table = new LuaTable();
   for (const [key, field] of Object.entries(value)) table.set(key, fromJson(field));
   return table;
+}
+
+function toJson(value: unknown): unknown {
+  if (!(value instanceof LuaTable)) return value;
+  if (value.fields === undefined || value.fields.size === 0) return value.items.map(toJson);
+  return Object.fromEntries([...value.fields].map(([key, field]) => [String(key), toJson(field)]));
 }
 
 /** What `cjson` makes of null: true as a condition, and equal to itself only. */

@@ -120,9 +120,9 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.payoutLedger.pause(ACTOR.by, reason);
   }
 
-  async resume(act?: string): Promise<boolean | 'objected'> {
+  async resume(act?: string, of?: string): Promise<boolean | 'objected'> {
     try {
-      return await this.payoutLedger.resume(ACTOR.by, ACTOR.reason, act);
+      return await this.payoutLedger.resume(ACTOR.by, ACTOR.reason, act, of);
     } catch (error) {
       if (error instanceof ConflictError) return 'objected';
       throw error;

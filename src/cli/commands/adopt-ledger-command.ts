@@ -161,7 +161,7 @@ function describeAdoption({ adopted, putBack, held, epoch, objections }: Adoptio
   const unknown = idsIn(adopted, 'unknown');
   const parts = [
     objections === 0
-      ? `The ledger is adopted (epoch ${epoch}); the workers send again.\n`
+      ? `The ledger is adopted (epoch ${epoch}). The account is paused: look at what came back, then run \`payouts resume --of adoption --reason WHY\`.\n`
       : `The ledger is adopted (epoch ${epoch}), but ${objections} other journals object to it: see \`payouts stats\`.\n`,
     gaveUp ? 'Restart a worker whose journal was given up: it continues with a new one, or with what is left.\n' : '',
     describeIds('in progress, with the txhash of the journal', idsIn(adopted, 'in_progress')),

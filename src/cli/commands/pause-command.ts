@@ -4,6 +4,7 @@ import { ConflictError } from '../../base/errors.js';
 import { formatCount } from '../../base/format.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import type { Actor } from '../../ledger/payout.js';
+import type { PauseState } from '../../operator/payout-operator.js';
 import { type JournalFolder, readJournalFolder, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
@@ -19,7 +20,7 @@ import {
 
 export function definePauseCommand(command: Command, context: CliContext): void {
   addActorOptions(command, 'paused by hand')
-    .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
+    .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt, pauses} as JSON')
     .addHelpText(
       'after',
       help(
@@ -30,8 +31,8 @@ export function definePauseCommand(command: Command, context: CliContext): void 
     .action(async (flags: Actor & { readonly json?: true }) => {
       const actor = await readActor(flags);
       const result = await withOperator(context, async (operator) => operator.pause(actor));
-      const { platformId, changed, pausedReason, pausedBy } = result;
-      const why = `${pausedReason ?? ''} (by ${pausedBy ?? ''})`;
+      const { platformId, changed, pauses } = result;
+      const why = describePauses(pauses);
       if (flags.json) context.writeJson(result);
       else context.write(`Account ${platformId} ${changed ? 'is' : 'was already'} paused: ${why}\n`);
     });
@@ -39,26 +40,33 @@ export function definePauseCommand(command: Command, context: CliContext): void 
 
 export function defineResumeCommand(command: Command, context: CliContext): void {
   addActorOptions(addSigningOptions(command), 'resumed by hand')
-    .option('--json', 'print {changed, paused, …} as JSON')
+    .option('--of <name>', 'whose pause ends, of several: a person, worker or adoption (default: your own)')
+    .option('--json', 'print {changed, paused, pauses, …} as JSON')
     .addHelpText(
       'after',
       help(
         `Look first at why the account was paused (\`payouts stats\`): if the gateway blocked it, the next send may prolong that.
-An account that a send journal objects to is not resumed (exit code 4). ${SIGNING_HELP}`,
+Each who paused it has a pause of their own, and it sends again once none remains. An account that a send journal objects to is not
+resumed (exit code 4). ${SIGNING_HELP}`,
         'payouts resume --reason "the gateway has lifted the block"',
         'payouts resume --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"',
       ),
     )
-    .action(async (flags: Actor & SigningFlags & { readonly json?: true }) => {
+    .action(async (flags: Actor & SigningFlags & { readonly of?: string; readonly json?: true }) => {
       const actor = await readActor(flags);
       const signer = await openSigner(context, flags);
-      const result = await withOperator(context, async (operator) => operator.resume(actor), signer);
+      const result = await withOperator(context, async (operator) => operator.resume(actor, { of: flags.of }), signer);
       if (flags.json) context.writeJson(result);
       else {
-        const { platformId, changed } = result;
-        context.write(`Account ${platformId} ${describeResume(changed, signer)}.\n`);
+        const { platformId, changed, pauses } = result;
+        const remains = pauses.length > 0 ? `stays paused: ${describePauses(pauses)}` : describeResume(changed, signer);
+        context.write(`Account ${platformId} ${remains}.\n`);
       }
     });
+}
+
+function describePauses(pauses: PauseState['pauses']): string {
+  return pauses.map(({ reason, by }) => `${reason} (by ${by})`).join('; ');
 }
 
 function describeResume(changed: boolean, signer: ActSigner | undefined): string {

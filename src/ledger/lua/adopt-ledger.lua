@@ -17,6 +17,13 @@ redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released
 redis.call('HSET', LEDGER, 'acts', math.max(tonumber(redis.call('HGET', LEDGER, 'acts') or 0), tonumber(acts)))
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
 append_event('ledger_adopted', '', '', '', at, by, reason, '')
+-- People look at what came back first. Before the objections end, so that nothing is sent in between.
+local pause = 'the ledger was adopted: look at what came back, then resume'
+local paused = paused_fields(at, 'adoption', pause)
+if paused then
+  redis.call('HSET', LEDGER, unpack(paused))
+  tell('paused', at, 'adoption', pause)
+end
 local given_up = 12 + 2 * tonumber(count)
 -- Format 1 recorded an objection as a pause, which its workers still obey.
 if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then

@@ -99,8 +99,8 @@ if account.counted ~= counted then
       reason = unknowns .. ' sends in a row without a trustworthy response, the last: ' .. message
     end
   end
-  if account.pausedReason then reason = '' end
   if reason ~= '' then fields = paused_fields(at, 'worker', reason) end
+  if not fields then reason, fields = '', {} end
   redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections.account, 'payoutRejectionsInARow',
     rejections.payout, 'unknownsInARow', unknowns, unpack(fields))
 end

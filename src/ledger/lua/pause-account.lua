@@ -1,10 +1,12 @@
 -- Stops sending for the account. begin-send reads the pause in its own script, so nothing starts after this.
 -- ARGV: at, by, reason
--- Returns: 1 paused now, 0 it was paused already (the first reason stays)
+-- Returns: 1 paused now, 2 paused already by others, and now also by this one, 0 this one had paused it (the first
+--   reason stays)
 local at, by, reason = unpack(ARGV)
-local ledger = redis.call('HMGET', LEDGER, 'untold', 'pausedReason')
-tell_untold(ledger[1])
-if ledger[2] then return 0 end
-redis.call('HSET', LEDGER, unpack(paused_fields(at, by, reason)))
+tell_untold(redis.call('HGET', LEDGER, 'untold'))
+local isPaused = redis.call('HEXISTS', LEDGER, 'pausedReason') == 1
+local fields = paused_fields(at, by, reason)
+if not fields then return 0 end
+redis.call('HSET', LEDGER, unpack(fields))
 tell('paused', at, by, reason)
-return 1
+return isPaused and 2 or 1

@@ -1,7 +1,7 @@
 import type { ChainableCommander } from 'ioredis';
 import { checkFormat, type LedgerConnection, pipelined } from '../ledger-connection.js';
 import { parseHistoryEntry } from '../payout-record.js';
-import { holderOf, parseJournals, parseLease, parseObjections } from '../sender-view.js';
+import { holderOf, parseJournals, parseLease, parseObjections, parsePauses } from '../sender-view.js';
 import {
   ENDED_STATES,
   parseOutboxMember,
@@ -10,7 +10,7 @@ import {
   WATCHED_STATES,
   type WatchedState,
 } from '../states.js';
-import type { KnownJournal, Objection } from '../sender-ledger.js';
+import type { KnownJournal, Objection, Pause } from '../sender-ledger.js';
 
 /** An account at a glance. Programs that read `payouts stats --json` rely on the field names. */
 export interface AccountStats extends Readonly<Record<PayoutState, number>> {
@@ -20,6 +20,8 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly pausedBy: string | null;
   /** ISO 8601, UTC. */
   readonly pausedAt: string | null;
+  /** All pauses, the oldest first, which the fields above have too: each who paused the account has one. */
+  readonly pauses: readonly Pause[];
   /** The send journals that contradict the ledger, and why. While there is one, nothing is sent, paused or not. */
   readonly objections: readonly Objection[];
   /** The known send journals that have sends of this account. */
@@ -72,6 +74,7 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     pausedReason: ledger['pausedReason'] ?? null,
     pausedBy: ledger['pausedBy'] ?? null,
     pausedAt: ledger['pausedAt'] === undefined ? null : new Date(Number(ledger['pausedAt'])).toISOString(),
+    pauses: parsePauses(ledger),
     objections: parseObjections(objections),
     journals: parseJournals(journals),
     latePayments,

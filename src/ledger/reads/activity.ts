@@ -19,6 +19,7 @@ export interface Activity {
 export const ACTIVITIES = {
   paused: 'paused the account',
   resumed: 'resumed the account',
+  pause_ended: 'ended one pause of several',
   objected: 'a send journal contradicts the ledger',
   balance_dropped: 'the balance fell without a payout that explains it',
   drop_accepted: 'accepted an unexplained drop of the balance',
@@ -102,6 +103,7 @@ function parseAct(fields: PayoutRecord): Activity {
 const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   paused: 'paused',
   resumed: 'resumed',
+  pause_ended: 'pause_ended',
   objection: 'objected',
   ledger_adopted: 'adopted',
   declared_new: 'declared_new',

@@ -160,6 +160,7 @@ export async function reportRefusedBegin(
     case 'too_many_approvals':
     case 'came_back_older':
     case 'not_new':
+    case 'other_pauses':
       throw new Error(`begin-send refused with ${rejection.kind}, which it never should`);
   }
 }

@@ -155,8 +155,13 @@ describe('payouts release', () => {
 it('payouts pause and resume say when the account stood so before', async () => {
   const paused = { changed: true, paused: true, pausedReason: 'maintenance', pausedBy: 'ann' };
   expect(await cli.json('pause', '--reason', 'maintenance', '--by', 'ann')).toMatchObject(paused);
-  expect(await cli.ok('pause', '--reason', 'another')).toMatch(/was already paused: maintenance \(by ann\)/);
-  expect(await cli.ok('resume')).toMatch(/sends again\.\n$/);
+  const again = /was already paused: maintenance \(by ann\)/;
+  expect(await cli.ok('pause', '--reason', 'another', '--by', 'ann')).toMatch(again);
+  const both = /is paused: maintenance \(by ann\); audit \(by bob\)/;
+  expect(await cli.ok('pause', '--reason', 'audit', '--by', 'bob')).toMatch(both);
+  await cli.refused(4, /--of ann --reason WHY`, .*--of bob/, 'resume', '--by', 'zoe');
+  expect(await cli.ok('resume', '--by', 'ann')).toMatch(/stays paused: audit \(by bob\)\.\n$/);
+  expect(await cli.ok('resume', '--of', 'bob')).toMatch(/sends again\.\n$/);
   expect(await cli.ok('resume')).toMatch(/was not paused\.\n$/);
   await cli.refused(2, '--reason', 'pause', '--reason', 'two\nlines');
   await cli.refused(2, '--reason: must be your own', 'pause', '--reason', '<why>');

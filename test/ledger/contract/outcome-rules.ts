@@ -336,12 +336,18 @@ it('the breaker counts from zero after an operator has resumed', async () => {
   expect(await sendOne('R')).toBe(THREE);
 });
 
-it('the breaker leaves the first reason, and says only of what paused the account that it did', async () => {
+it('the breaker adds its pause to that of a person, once, and the first reason stays', async () => {
   const attempt = await begun();
   expect(await rig.pause('holiday')).toBe(true);
   expect(await rig.pause('another reason')).toBe(false);
-  expect(await finish(attempt, REJECTED, { ...RULE, blockedReason: 'blocked' })).toEqual({ recorded: true });
-  expect(await pausedReason()).toBe('holiday');
+  expect(await finish(attempt, REJECTED, { ...RULE, blockedReason: 'blocked' })).toEqual({
+    ...{ recorded: true, pausedReason: 'blocked' },
+  });
+  const { pausedReason: first, pauses } = await sender.readSender();
+  expect([first, pauses.map(({ by, reason }) => `${by}: ${reason}`)]).toEqual([
+    'holiday',
+    [expect.stringMatching(/: holiday$/), 'worker: blocked'],
+  ]);
 });
 
 it('the breaker counts a late response like one in time', async () => {

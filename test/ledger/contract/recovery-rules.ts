@@ -213,6 +213,7 @@ it('adoption of a ledger ends only the objections of the journals that were read
 it('adoption of a ledger keeps the flag though an attempt of before is put back, until the next send', async () => {
   const attempt = await begun();
   await rig.adoptLedger({ epoch: 5, sendCount: 9 });
+  await rig.resume();
   await sender.revertSend(attempt, 'it was not sent');
   expect(await stateOf()).toBe('queued');
   expect((await sender.readSender()).awaitingAnswer).toBe(true);
@@ -222,6 +223,9 @@ it('adoption of a ledger keeps the flag though an attempt of before is put back,
 
 it('adoption of a ledger works on an empty ledger, and never lowers what the ledger has', async () => {
   expect(await rig.adoptLedger({ epoch: 3, sendCount: 4 })).toMatchObject({ epoch: 4, sendCount: 5 });
+  // People look first at what came back.
+  expect((await sender.readSender()).pauses).toMatchObject([{ by: 'adoption' }]);
+  await rig.resume();
   await finish(await begun(), ACCEPTED);
   expect(await rig.adoptLedger({ epoch: 0, sendCount: 0 })).toMatchObject({ epoch: 6, sendCount: 7 });
 });

@@ -62,11 +62,16 @@ export async function openAdoptionWorld() {
     const planned = given.plan ?? (await planAdoption(port, await readJournals(foldersOf(hosts), platformId), giveUp));
     const journals: OpenJournals = await openJournals(foldersOf(hosts), platformId);
     try {
-      return await carryOutAdoption(port, journals.journals.map(between), planned, CONTEXT);
+      const adoption = await carryOutAdoption(port, journals.journals.map(between), planned, CONTEXT);
+      await resume();
+      return adoption;
     } finally {
       await journals.close();
     }
   }
+
+  /** The second step: someone has looked at what came back. */
+  const resume = async () => connection.run('resume-account', [0, 'ann', 'looked', '', 'adoption']);
 
   /** A host with a journal of its own, from which payouts are sent. */
   async function addHost(name: string) {
@@ -130,6 +135,7 @@ export async function openAdoptionWorld() {
     async adoptOf(journals: readonly AdoptableJournal[], giveUp?: readonly string[]) {
       const planned = await planOf(journals, giveUp);
       if (isComplete(planned)) await carryOutAdoption(ledger, journals, planned, CONTEXT);
+      if (isComplete(planned)) await resume();
       return planned;
     },
     /** The ledger's line of sends ends here. @returns the ledger's id */

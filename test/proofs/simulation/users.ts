@@ -251,7 +251,7 @@ async function runCommand(options: OperatorOptions, command: string) {
   if (program === 'payouts' && verb === 'adopt-ledger') {
     await adopt(options, valuesOf('--journal'), valuesOf('--give-up'));
   } else if (program === 'payouts' && verb === 'resume') {
-    const resumed = await ledger.resume(signResume?.());
+    const resumed = await ledger.resume(signResume?.(), valuesOf('--of')[0]);
     world.note(() => `operator: resume ${String(resumed)}`);
   } else throw new Error(`no operator can run ${command}`);
 }

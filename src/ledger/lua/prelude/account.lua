@@ -5,7 +5,7 @@ local function holds_lease(owner, epoch, lease)
 end
 
 -- A change of the account and its event are two writes. Between them `untold` lets the next script complete the event.
-local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'payoutRejectionsInARow',
+local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'morePauses', 'rejectionsInARow', 'payoutRejectionsInARow',
   'unknownsInARow' }
 
 local function untold(kind, at, by, reason)
@@ -25,8 +25,28 @@ local function tell_untold(text)
   redis.call('HDEL', LEDGER, 'untold')
 end
 
+-- Each who paused the account has one pause. The oldest is in fields of its own, the others in `morePauses` (JSON).
+local function read_pauses()
+  local field = redis.call('HMGET', LEDGER, 'pausedReason', 'pausedBy', 'pausedAt', 'morePauses')
+  if not field[1] then return {} end
+  local pauses = { { reason = field[1], by = field[2] or '', at = field[3] or '' } }
+  for _, pause in ipairs(field[4] and cjson.decode(field[4]) or {}) do pauses[#pauses + 1] = pause end
+  return pauses
+end
+
+-- Returns: the fields that have one pause more, nil if `by` has one already (its first reason stays).
 local function paused_fields(at, by, reason)
-  return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
+  local pauses = read_pauses()
+  if #pauses == 0 then
+    return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
+  end
+  local more = {}
+  for i, pause in ipairs(pauses) do
+    if pause.by == by then return nil end
+    if i > 1 then more[#more + 1] = pause end
+  end
+  more[#more + 1] = { reason = reason, by = by, at = at }
+  return { 'morePauses', cjson.encode(more), 'untold', untold('paused', at, by, reason) }
 end
 
 -- Records the outcome, accepted or unpaid, of a send that a policy counts. Repeating it is harmless.
