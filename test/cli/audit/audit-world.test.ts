@@ -199,7 +199,7 @@ it('finds a journal whose end was cut off', async () => {
   expect(await found()).toEqual(['exit 5', ' head', 'large state']);
   const cut = new RegExp(`a worker published at .* that the journal ends with ${head}, .* its end was cut off`);
   expect(await textOf()).toMatch(cut);
-  await cutOff(2);
+  await cutOff(3);
   await ledger.redis.xdel(ledger.keys.events, last?.eventId ?? '');
   expect(await found()).toEqual(['exit 5', 'large not_in_journal']);
 });

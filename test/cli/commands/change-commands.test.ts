@@ -2,7 +2,8 @@ import { userInfo } from 'node:os';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import { HOLD } from '../../ledger/contract/ledger-rig.js';
+import { HOLD, takeLease } from '../../ledger/contract/ledger-rig.js';
+import { until } from '../../support/until.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
 /** `payouts cancel`, `retry`, `release`, `pause` and `resume`; the rules themselves are in test/operator. */
@@ -13,7 +14,10 @@ const cancel = (...args: string[]) => ['cancel', ...args, ...WHY];
 
 it('payouts cancel of one cancels it as the system user', async () => {
   await cli.enqueue('p-1');
-  expect(await cli.ok('cancel', 'p-1')).toBe('Payout p-1 is cancelled; it will not be sent.\n');
+  const cancelled = await cli.ok('cancel', 'p-1');
+  expect(cancelled).toMatch(
+    /^Payout p-1 is cancelled; it will not be sent\.\nNo worker has it on its disk yet\. Keep .* act 1 of/,
+  );
   expect(await cli.lastChange('p-1')).toMatchObject({ by: userInfo().username });
   await cli.refused(4, /^payouts: Cannot move payout p-1 from cancelled .*it is final/, 'cancel', 'p-1', '--json');
   await cli.refused(3, 'p-9', 'cancel', 'p-9');
@@ -150,6 +154,16 @@ describe('payouts release', () => {
     expect(await cli.ok('list', '--state', 'held')).toMatch(/p-1.*the signature expired/);
     expect(await cli.ok('events')).toMatch(/ p-3 +tampering +expired: it was altered\n/);
   });
+});
+
+it('payouts cancel says when a worker has it on its disk', async () => {
+  await cli.enqueue('p-1');
+  const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
+  await takeLease(sender, 'one');
+  const cancelling = cli.ok('cancel', 'p-1');
+  await until('it is cancelled', async () => (await sender.readUnkept(1)).payoutIds.length === 1);
+  await sender.noteKept((await sender.readSender()).acts, ['p-1']);
+  expect(await cancelling).toMatch(/\nA worker has it on its disk: an older copy of Redis does not undo it\.\n$/);
 });
 
 it('payouts pause and resume say when the account stood so before', async () => {
