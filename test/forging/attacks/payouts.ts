@@ -207,8 +207,8 @@ export const REVIVED: readonly Attack[] = [
   withAct('an act whose attempt was altered', async ({ account, payoutId }) =>
     (await account.resendAct(payoutId, { attempt: 2 })).replace('"attempt":2', '"attempt":1'),
   ),
-  // A cancellation is no signed statement: the payout is signed, unaltered, and was never sent.
-  revived('cancelled set back to queued', 'cancelled', {}, 'paid as signed'),
+  // The payout is signed, unaltered, and was never sent: only the journal has that it was cancelled.
+  revived('cancelled set back to queued', 'cancelled', {}, 'ended_before'),
   ofNotSent('resend with the act that an operator signed for it', 'paid as signed', async ({ account, payoutId }) =>
     account.revive(payoutId, { act: await account.resendAct(payoutId) }),
   ),

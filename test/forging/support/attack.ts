@@ -3,7 +3,8 @@ import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { ForgedAccount, SignOptions } from './forged-account.js';
 import type { ForgingWorld } from './forging-world.js';
 
-export type Reason = SignatureFault['fault'] | 'unsigned' | 'fields' | 'before_birth' | 'forgotten' | 'sent_before';
+export type Reason =
+  SignatureFault['fault'] | 'unsigned' | 'fields' | 'before_birth' | 'forgotten' | 'sent_before' | 'ended_before';
 
 /** Whether an event `tampering` says so: all else can come about in good faith, by a wrong configuration. */
 export const isTampering = (reason: string) =>
