@@ -221,14 +221,7 @@ export interface JournalPeer extends JournalPlace {
 }
 
 type ControlLine =
-  | CompleteLine
-  | PausedLine
-  | ResumedLine
-  | SeenLine
-  | RejectedLine
-  | UnrejectedLine
-  | RatesLine
-  | ReplicasLine;
+  CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | UnrejectedLine | RatesLine | ReplicasLine;
 
 /** The token alone is ambiguous for attempts of format 1. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {

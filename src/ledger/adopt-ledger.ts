@@ -6,7 +6,6 @@ import { toHashValue } from './sender-view.js';
 import { listPayoutIds } from './reads/payout-queries.js';
 import { toRecordFields } from './payout-record.js';
 import {
-  type BeginSend,
   type EndedPayout,
   type ForgottenSend,
   type KnownJournal,

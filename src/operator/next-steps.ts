@@ -8,9 +8,7 @@ export interface NextStep {
 }
 
 type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
-  Partial<
-    Pick<Payout, 'attempt' | 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>
-  >;
+  Partial<Pick<Payout, 'attempt' | 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
 
 export function nextSteps(
   payout: PayoutSituation,

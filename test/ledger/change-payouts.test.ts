@@ -89,7 +89,9 @@ describe('a decision about many payouts', () => {
     await redis.hset(keys.payout('late'), 'lateTxhash', 'hash-1');
     const errors = await decide('unknown', 'queued', ['doubted', 'late', 'p']);
     expect(errors.map((error) => error?.message)).toEqual([
-      expect.stringMatching(/^The request of payout doubted may still arrive at the gateway until .* UTC, in (59 s|1 min): /),
+      expect.stringMatching(
+        /^The request of payout doubted may still arrive at the gateway until .* UTC, in (59 s|1 min): /,
+      ),
       expect.stringMatching(/^Payout late was paid as hash-1/),
       undefined,
     ]);

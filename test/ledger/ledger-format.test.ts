@@ -155,7 +155,7 @@ describe('a compact ledger', () => {
     await enter('cancelled', 'p');
     const older = { ...(await sender.readSender()), sendCount: 5 };
     expect(await sender.acquireLease('new', older, JOURNAL, 0)).toBeUndefined();
-    expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['2', 0]);
+    expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['2', 2]);
     await makeCompact();
     expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['4', [-10, 4]]);
   });

@@ -222,7 +222,7 @@ describe('the statistics of an account', () => {
     expect(await stats()).toEqual({
       platformId: account.platformId,
       ...Object.fromEntries(PAYOUT_STATES.map((state) => [state, 0])),
-      ...{ paused: false, pausedReason: null, pausedBy: null, pausedAt: null },
+      ...{ paused: false, pausedReason: null, pausedBy: null, pausedAt: null, pauses: [] },
       ...{ objections: [], journals: [], latePayments: 0, sender: null, sends: 0 },
       ...{ rejectionsInARow: 0, unknownsInARow: 0, withoutJob: 0, outboxUnreadable: 0 },
       oldestAgeMs: { queued: null, held: null, sending: null, in_progress: null, unknown: null },
@@ -261,7 +261,13 @@ describe('the statistics of an account', () => {
     await sender.releaseLease(await takeLease(sender, 'one'));
     expect((await stats()).sender).toBeNull();
     const nothing = { read: [], givenUp: [] };
-    await adoptLedger(connection, { epoch: 5, sendCount: 5, acts: 0 }, { token: 'adopted', inFlightMs: 0 }, nothing, ANN);
+    await adoptLedger(
+      connection,
+      { epoch: 5, sendCount: 5, acts: 0 },
+      { token: 'adopted', inFlightMs: 0 },
+      nothing,
+      ANN,
+    );
     expect((await stats()).sender).toBeNull();
   });
 

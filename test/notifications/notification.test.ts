@@ -26,7 +26,16 @@ const PAYOUT = {
 
 const REJECTED = describeEvent(
   4242,
-  { id: 'e17', eventId: '17-0', type: 'state', payoutId: 'invoice-77', from: 'sending', to: 'rejected', final: false, at: AT },
+  {
+    id: 'e17',
+    eventId: '17-0',
+    type: 'state',
+    payoutId: 'invoice-77',
+    from: 'sending',
+    to: 'rejected',
+    final: false,
+    at: AT,
+  },
   'rejected',
   PAYOUT,
 );

@@ -190,16 +190,19 @@ it('finds nothing wrong with what a worker did, and says what it compared', asyn
 
 it('finds a journal whose end was cut off', async () => {
   const before = await keepJournal();
-  const cutOff = async (lines: number): Promise<void> =>
-    writeFile(journalFile, `${before.trimEnd().split('\n').slice(0, -lines).join('\n')}\n`);
+  const lines = before.trimEnd().split('\n');
+  /** From the first line on that has these words. */
+  const cutOff = async (...words: readonly string[]): Promise<void> => {
+    const from = lines.findIndex((line) => words.every((word) => line.includes(word)));
+    await writeFile(journalFile, `${lines.slice(0, from).join('\n')}\n`);
+  };
   const last = (await heads()).at(-1);
   const head = String(last?.hash);
-  // Its last line was the outcome of a send.
-  await cutOff(1);
+  await cutOff('"large"', '"outcome"');
   expect(await found()).toEqual(['exit 5', ' head', 'large state']);
   const cut = new RegExp(`a worker published at .* that the journal ends with ${head}, .* its end was cut off`);
   expect(await textOf()).toMatch(cut);
-  await cutOff(3);
+  await cutOff('"large"', '"request"');
   await ledger.redis.xdel(ledger.keys.events, last?.eventId ?? '');
   expect(await found()).toEqual(['exit 5', 'large not_in_journal']);
 });

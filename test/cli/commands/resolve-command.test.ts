@@ -167,7 +167,9 @@ describe('payouts resolve of many', () => {
     await cli.alter('p-2', { inFlightUntil: Date.now() + 60_000 });
     const result = await cli.run(...(await notSent('--expect-count', '3')));
     expect(result).toMatchObject({ code: 4, stdout: textWith(/2 payouts queued again/) });
-    expect(result.stderr).toMatch(/request of payout p-2 may still arrive at the gateway until .* UTC, in (59 s|1 min)/);
+    expect(result.stderr).toMatch(
+      /request of payout p-2 may still arrive at the gateway until .* UTC, in (59 s|1 min)/,
+    );
     expect(await states()).toEqual(['queued', 'unknown', 'queued']);
     expect(await cli.lastChange('p-3')).toMatchObject({ by: 'ann', reason: 'ticket 812' });
   });

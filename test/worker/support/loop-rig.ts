@@ -14,10 +14,8 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { afterTest } from './close-after-test.js';
 import {
-  GUARD_MS,
   hooked,
   IN_FLIGHT_MAX_MS,
-  INTERVAL_MS,
   listeningLogger,
   makeRuntime,
   type SendRig,
