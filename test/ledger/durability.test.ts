@@ -209,6 +209,7 @@ describe('with a replica', () => {
     const given = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: 'wallet-1' });
     const options = { platformId: connection.platformId, redisUrl: servers.master.url };
     const [producer, hasty] = [new PayoutProducer(options), new PayoutProducer({ ...options, confirm: false })];
+    afterTest(async () => Promise.all([producer.close(), hasty.close()]));
     expect(await producer.cancel('q')).toMatchObject({ state: 'cancelled' });
     expect(await producer.enqueue(given('r'))).toMatchObject({ created: true });
     await silenceReplica();
@@ -216,11 +217,11 @@ describe('with a replica', () => {
     await expect(producer.enqueue(given('s'))).rejects.toThrow(SHORT);
     await expect(producer.enqueueMany([given('t')])).rejects.toThrow(SHORT);
     expect(await hasty.enqueue(given('u'))).toMatchObject({ created: true });
-    await Promise.all([producer.close(), hasty.close()]);
   });
 
   it('calls of one moment that accept payouts share their waits', async () => {
     const producer = new PayoutProducer({ platformId: connection.platformId, redisUrl: servers.master.url });
+    afterTest(async () => producer.close());
     const given = names(200).map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: 'wallet-1' }));
     await producer.enqueue({ ...(given[0] as (typeof given)[0]), payoutId: 'first' });
     const admin = new Redis(servers.master.url);
@@ -229,7 +230,6 @@ describe('with a replica', () => {
     await Promise.all(given.map(async (payout) => producer.enqueue(payout)));
     const waits = (await countWaits()) - before;
     admin.disconnect();
-    await producer.close();
     expect(waits).toBeGreaterThan(0);
     expect(waits).toBeLessThan(30);
   });
