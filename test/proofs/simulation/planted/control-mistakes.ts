@@ -161,6 +161,7 @@ export const policyMistakes: Mistakes = {
   'rates that are old or jumped believed': withPolicy(({ usd }) => ({
     usd: usd && { ...usd, maxAgeMs: 3_600_000, maxMovePercent: 1_000_000 },
   })),
+  'a symbol valued by the coin': valuedByCoin(),
   'office hours not asked': withRules(({ hours }) => ({ hours: hours && parseOfficeHours('Mon-Sun 00:00-24:00 UTC') })),
   'new addresses not waited for': withJournal(() => ({ seenAt: () => 0 })),
   'new tags of a known address not waited for': withJournal(seenWallets),
@@ -180,6 +181,18 @@ export const policyMistakes: Mistakes = {
 
 function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake {
   return { makePolicy: (pieces) => openPolicy({ ...pieces, ...alter(pieces) }) };
+}
+
+function valuedByCoin(): Mistake {
+  return {
+    makePolicy: (pieces) => {
+      const policy = openPolicy(pieces);
+      const { rates } = policy.authority;
+      const sound = rates.valueOf.bind(rates);
+      rates.valueOf = ({ paymentId, amount }, now) => sound({ paymentId, amount }, now);
+      return policy;
+    },
+  };
 }
 
 function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake {

@@ -4,7 +4,7 @@ import type { WorldProcess } from '../../../world/world.js';
 import type { SimPolicy } from './policy.js';
 import { minuteOf, lowestOf, timesFixed, toFixed, type KnownRate, LISTED, type SimRule } from './rules.js';
 
-type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
+type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'> & Readonly<{ symbol?: string | undefined }>;
 
 type Written = Readonly<{
   payment: Payment;
@@ -173,8 +173,11 @@ function bucketOf(addressTo: string) {
   return addressTo.slice(0, addressTo.indexOf(':') === -1 ? undefined : addressTo.indexOf(':'));
 }
 
-function worthOf({ amount }: Payment, rate: KnownRate): KnownRate {
-  return rate === undefined ? undefined : timesFixed(toFixed(amount), rate);
+/** With a symbol, which is that of the dollar here, the amount may be in dollars. */
+function worthOf({ amount, symbol }: Payment, rate: KnownRate): KnownRate {
+  if (rate === undefined) return undefined;
+  const worth = timesFixed(toFixed(amount), rate);
+  return symbol !== undefined && worth < toFixed(amount) ? toFixed(amount) : worth;
 }
 
 function findOver(cap: Cap, written: Judged) {

@@ -71,10 +71,14 @@ export class SimPolicy {
     const isTwo = inDollars && random.chance(0.4);
     const whole = isTwo ? random.whole(1, 4) : random.whole(1, random.chance(0.3) ? most : Math.ceil(most / 2));
     const places = inDollars ? random.pick(['', '', '.25']) : random.pick(['', '', '.1', `.${'1'.padStart(18, '0')}`]);
+    // A cap in the currency would need the judge to divide.
+    const mayHaveSymbol = inDollars && this.rules.rules.every(({ cap }) => cap?.unit !== 'amount');
+    const hasSymbol = mayHaveSymbol && random.chance(0.2);
     const person = this.isSigned ? random.pick(['', 'Ann', 'Bob']) : '';
     return {
       ...{ ...newPayout(payoutId), paymentId: isTwo ? 8 : 7, amount: `${whole}${places}` },
       ...(person !== '' && { requestedBy: person }),
+      ...(hasSymbol && { symbol: 'USD' }),
     };
   }
 
