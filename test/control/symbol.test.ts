@@ -78,3 +78,11 @@ it.each([
   rig.authority.leave('b');
   expect(rig.askFor('c', '40', { paymentId: XRP })).toBe('send');
 });
+
+it('what was noted at the begin counts, also where a rate is not known any more', async () => {
+  const rule = { ...HOURLY, when: { paymentId: ['4'] }, cap: { amount: '1000', within: '1h' } };
+  const rig = openRig(rule);
+  expect(await rig.begin(rig.payout('a', '450', IN_DOLLARS))).toBeDefined();
+  rig.restart();
+  expect(rig.askFor('b', '200', { paymentId: XRP })).toMatch(/900 of 1000 are spent/);
+});
