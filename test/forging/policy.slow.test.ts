@@ -171,7 +171,15 @@ describe('what was spent', () => {
   it('invented in Redis, and rates and windows forged: what fits waits, and nothing else is paid', async () => {
     const account = used.world.account(3);
     const { redis, keys } = account;
-    const spend = { id: 'x 1 t', payoutId: 'x', attempt: 1, paymentId: 6, amount: '9'.repeat(30), addressTo: 'w' };
+    const spend = {
+      id: 'x 1 t',
+      payoutId: 'x',
+      attempt: 1,
+      paymentId: 6,
+      amount: '9'.repeat(30),
+      addressTo: 'w',
+      inFlightMs: 31_000,
+    };
     await redis.xadd(keys.spent, '*', 'token', 't', 'kind', 'begun', 'at', Date.now(), 'spend', JSON.stringify(spend));
     const facts = { currencies: [{ paymentId: 7, name: 'x', usdRate: '0.0000001' }] };
     await redis.hset(keys.gateway, { facts: JSON.stringify(facts) });
