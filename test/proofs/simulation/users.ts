@@ -46,7 +46,7 @@ export function openUsers(run: Simulation) {
   };
 
   const change = async (payout: Payout, { to, ...rest }: Pick<StateChange, 'to' | 'txhash'>) => {
-    if (to === 'queued' && signed?.mayStateUnsent(payout) === false) return 'in_doubt';
+    if (to === 'queued' && signed?.mayStateUnsent(payout) === false) return 'in_flight';
     const act = to === 'queued' ? control?.resendAct(payout) : undefined;
     return move(run, payout, { to, ...rest, ...(act && { act }) });
   };
@@ -55,7 +55,7 @@ export function openUsers(run: Simulation) {
     const resolution = truthfulResolution(book.paymentTo(walletOf(payout.payoutId)));
     const refusal = await change(payout, resolution);
     // A colleague has the same finding in a file, and states it later. While the request was on its way it was none.
-    if (resolution.to === 'queued' && refusal !== 'in_doubt' && world.fault(0.3))
+    if (resolution.to === 'queued' && refusal !== 'in_flight' && world.fault(0.3))
       world.after(world.random.between(1_000, 120_000), () => void stateFromFile(payout));
   };
 
