@@ -164,6 +164,6 @@ async function adopt(redisUrl, platformId) {
     connection,
     payouts.map(({ payoutId }) => ({ payoutId, attempt: 1, token: 'bench' })),
   );
-  await holdSendablePayouts(connection, { ...ACTOR, doubtMs: 0 });
+  await holdSendablePayouts(connection, ACTOR, 0);
   await access.close();
 }

@@ -6,6 +6,7 @@ import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layo
 import type { AccountPoller, Observation } from '../operator/account-poller.js';
 import { accountHeadline, otherVersionHeadline } from '../operator/account-headline.js';
 import { pulseCard } from './overview/pulse-card.js';
+import { runbookLink } from './runbooks.js';
 
 /** The longest time of a page without Redis. */
 const RESPOND_WITHIN_MS = 900;
@@ -83,8 +84,8 @@ export function respondToError(
 /** An operator can resolve different versions of the programs. The log has all else. */
 function describeError(error: Error): Message {
   if (error instanceof UnsupportedFormatError) {
-    const { headline, detail = '', runbook = '' } = otherVersionHeadline(error);
-    return { title: headline, text: `${detail} Runbook: ${runbook}` };
+    const { headline, detail = '', runbook } = otherVersionHeadline(error);
+    return { title: headline, text: detail, ...(runbook !== undefined && { runbook }) };
   }
   return { title: 'Internal error', text: 'Internal error; see the log of the dashboard.' };
 }
@@ -93,15 +94,17 @@ interface Message {
   readonly title: string;
   readonly text: string;
   readonly search?: string;
+  readonly runbook?: string;
 }
 
-export function messagePage(site: Site | DashboardSite, { title, text, search }: Message): string {
+export function messagePage(site: Site | DashboardSite, { title, text, search, runbook }: Message): string {
   return layout(
     site,
     search === undefined ? { title } : { title, search },
     html`<section class="card message">
       <h1>${title}</h1>
       <p>${text}</p>
+      ${runbook && runbookLink(site, runbook)}
       <p><a href="${'base' in site ? `${site.base}/payouts` : `${site.root}/accounts`}">Overview</a></p>
     </section>`,
   );

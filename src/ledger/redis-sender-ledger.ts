@@ -232,6 +232,10 @@ export class RedisSenderLedger implements SenderLedger {
     const { redis, keys } = this.#connection;
     const payoutIds = await ask(redis.zrange(keys.unkept, '0', String(limit - 1)));
     const payouts = await readReadable(this.#connection, payoutIds, () => undefined);
+    // An act that a failover forgets was never acknowledged: a journal that knew it would stop the account.
+    const write = await prepareWrite(this.#confirmation, this.#connection);
+    await this.noteKept(0, []);
+    await write.confirm();
     return { payoutIds, ended: payouts.flatMap((payout) => toEnded(payout) ?? []) };
   }
 

@@ -264,7 +264,10 @@ export interface SenderLedger {
     reason: string,
     inFlightMs: number,
   ): Promise<readonly string[] | undefined>;
-  /** Payouts that were cancelled or written off and are in no journal yet, the oldest first. */
+  /**
+   * Payouts that were cancelled or written off and are in no journal yet, the oldest first. Resolves once no failover
+   * can forget them.
+   */
   readUnkept(limit: number): Promise<UnkeptPayouts>;
   /** Records that a journal has so many acts, and these payouts, on its disk. */
   noteKept(acts: number, payoutIds: readonly string[]): Promise<void>;

@@ -38,7 +38,7 @@ export async function startRedisCluster() {
     async takeOver(key: string) {
       const { replica } = await findOwners(nodes, key);
       await untilReply(replica.admin, 'PING', /PONG/);
-      await untilReply(replica.admin, 'CLUSTER FAILOVER TAKEOVER', /OK|master/);
+      await untilReply(replica.admin, 'CLUSTER FAILOVER TAKEOVER', /OK|to a replica/);
     },
     async startMasterAgain(key: string) {
       const { master } = await findOwners(nodes, key);

@@ -6,6 +6,7 @@
 --   separated by spaces), number of journals read, for each its id and entry (JSON), then the ids of those given up
 -- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
 local at, by, reason, act, epoch, sends, acts, token, inFlightMs, bookmarks, count = unpack(ARGV, 1, 11)
+tell_untold(redis.call('HGET', LEDGER, 'untold'))
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end
 end

@@ -39,7 +39,10 @@ function setGauges(gauges: Gauges, view: AccountView): void {
   const epoch = 'epoch' in status ? status.epoch : 0;
   gauges.leaseHeld.set(account, epoch > 0 ? 1 : 0);
   gauges.leaseEpoch.set(account, epoch);
-  gauges.refused.set(account, status.role === 'refused' && status.cause !== 'redis' ? 1 : 0);
+  gauges.refused.set(
+    account,
+    status.role === 'refused' && status.cause !== 'redis' && status.cause !== 'replicas' ? 1 : 0,
+  );
   if (policy !== undefined) {
     gauges.policyInfo.set({ ...account, hash: policy.hash }, 1);
     gauges.policyReloadFailed.set(account, policy.reloadTrouble === undefined ? 0 : 1);

@@ -27,7 +27,9 @@ export async function openStage() {
   ];
   const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--maxmemory-policy', 'noeviction'];
   const server = network.start(['redis-server', '--dir', dir, ...listening, ...safe], { stdio: 'ignore' });
-  const redis = new Redis({ path: socket, commandTimeout: 20_000, retryStrategy: () => 100 });
+  // Producers take it: this server never leads to another one.
+  const waits = { commandTimeout: 20_000, retryStrategy: () => 100, reconnectOnError: () => false };
+  const redis = new Redis({ path: socket, ...waits });
   redis.on('error', () => undefined);
   await until('Redis answers', async () => (await redis.ping().catch(() => '')) === 'PONG');
   return {
