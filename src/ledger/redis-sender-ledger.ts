@@ -1,3 +1,4 @@
+import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
 import type { SentOutcome } from '../gateway/gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
@@ -81,9 +82,10 @@ export class RedisSenderLedger implements SenderLedger {
     const askedAt = clock.now();
     const reply = await run('renew-lease', [owner, epoch]);
     if (!Array.isArray(reply)) return undefined;
-    const [heartbeat, outboxed, objections] = reply as [number, number, number];
+    const [heartbeat, outboxed, objections, unanswered, inFlightMs] = reply as [number, number, number, string, string];
     this.#outbox = { isEmpty: outboxed === 0, at: askedAt };
-    return { heartbeat, isObjectedTo: objections > 0 };
+    const arrivesForMs = unanswered === '' ? 0 : inFlightMs === '' ? UNKNOWN_IN_FLIGHT_MS : Number(inFlightMs);
+    return { heartbeat, isObjectedTo: objections > 0, arrivesForMs };
   }
 
   async releaseLease({ owner, epoch }: Lease): Promise<void> {

@@ -209,6 +209,8 @@ export interface LeaseRenewal {
   readonly heartbeat: number;
   /** A journal contradicts this ledger: an operator decides who sends. */
   readonly isObjectedTo: boolean;
+  /** How long from now on a request without a response may still arrive, in ms; its sender may have reset it meanwhile. */
+  readonly arrivesForMs: number;
 }
 
 export interface SenderLedger {

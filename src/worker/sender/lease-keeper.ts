@@ -15,8 +15,10 @@ interface LeaseObservation {
 export interface HeldLease {
   readonly lease: Lease;
   readonly view: SenderView;
-  /** On the clock's scale. */
+  /** On the clock's scale, like the other times. A request of an earlier sender may hold the first send up for longer. */
   readonly firstSendAt: number;
+  /** Until when such a request may arrive. It falls once its sender tells that it has reset it. */
+  readonly arrivesUntil: () => number;
   /** The last one that the ledger acknowledged. */
   readonly heartbeat: () => number;
   /** From then on another process may be the sender, on the clock's scale; a heartbeat moves it. */
@@ -115,16 +117,20 @@ export class LeaseKeeper {
     const stop = new AbortController();
     const wonAt = clock.now();
     // The heartbeat covers the quarantine: others would otherwise take over from a holder that only waits.
-    const acknowledged = { heartbeat: 0, heldUntil: acquiredFrom + settings.leaseMs };
+    const acknowledged = { heartbeat: 0, heldUntil: acquiredFrom + settings.leaseMs, arrivesUntil: Infinity };
     void this.#keepAlive(lease, acknowledged, lost, stop.signal);
     try {
       const view = await senderLedger.readSender();
       const holdOffMs = this.#holdOffMs(view, before?.released === true);
-      logger.info({ epoch: lease.epoch, holdOffMs, unanswered: view.awaitingAnswer }, 'acquired sender lease');
+      const { awaitingAnswer, inFlightMs = UNKNOWN_IN_FLIGHT_MS } = view;
+      const arrivesUntil = awaitingAnswer ? wonAt + onAnyClock(inFlightMs) : Number.NEGATIVE_INFINITY;
+      const firstSendMs = Math.max(holdOffMs, arrivesUntil - wonAt);
+      logger.info({ epoch: lease.epoch, holdOffMs: firstSendMs, unanswered: awaitingAnswer }, 'acquired sender lease');
       return {
         lease,
         view,
         firstSendAt: wonAt + holdOffMs,
+        arrivesUntil: () => Math.min(arrivesUntil, acknowledged.arrivesUntil),
         heartbeat: () => acknowledged.heartbeat,
         heldUntil: () => acknowledged.heldUntil,
         lost: lost.signal,
@@ -145,18 +151,15 @@ export class LeaseKeeper {
   #holdOffMs(view: SenderView, wasReleased: boolean): number {
     const { settings } = this.#runtime;
     const { intervalMs, quarantineMs } = settings;
-    const { awaitingAnswer, inFlightMs = UNKNOWN_IN_FLIGHT_MS } = view;
     // A Redis that came back older may show an old release. The worker whose journal has the sends since then needs the
     // quarantine to object.
     const isHandedOver = wasReleased && this.#audit.hasAllSends(view);
-    // The probe and the interval after it come on top.
-    const answerMs = awaitingAnswer ? onAnyClock(inFlightMs) : 0;
-    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, answerMs);
+    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs);
   }
 
   async #keepAlive(
     lease: Lease,
-    acknowledged: { heartbeat: number; heldUntil: number },
+    acknowledged: { heartbeat: number; heldUntil: number; arrivesUntil: number },
     lost: AbortController,
     stop: AbortSignal,
   ): Promise<void> {
@@ -179,6 +182,9 @@ export class LeaseKeeper {
           return;
         }
         acknowledged.heartbeat = renewal.heartbeat;
+        // Each reply is true from its moment on: the earliest counts.
+        const arrivesUntil = clock.now() + onAnyClock(renewal.arrivesForMs);
+        acknowledged.arrivesUntil = Math.min(acknowledged.arrivesUntil, arrivesUntil);
         acknowledged.heldUntil = renewal.isObjectedTo ? askedAt : askedAt + settings.leaseMs;
       } catch (error) {
         // begin-send checks the lease before every send.

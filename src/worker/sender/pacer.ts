@@ -14,6 +14,9 @@ export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): nu
 /** `intervalMs` from a response to the next send; a request that was reset may be on its way for `inFlightMaxMs`. */
 export type Pace = Pick<AccountSettings, 'intervalMs' | 'inFlightMaxMs'>;
 
+/** A hold may end before its time. */
+const LOOK_AGAIN_MS = 1_000;
+
 /**
  * Says when the next withdraw may be written. Uses a monotonic clock only, and never moves the time back.
  * A request arrives between its write and its response. Written `intervalMs` after the previous response, it arrives at
@@ -23,6 +26,7 @@ export class Pacer {
   readonly #clock: Clock;
   readonly #pace: Pace;
   #openAt = Number.NEGATIVE_INFINITY;
+  #arrivesUntil = (): number => Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, pace: Pace) {
     this.#clock = clock;
@@ -31,11 +35,16 @@ export class Pacer {
 
   /** On the clock's own scale. */
   get openAt(): number {
-    return this.#openAt;
+    return Math.max(this.#openAt, this.#arrivesUntil());
   }
 
   get isOpen(): boolean {
-    return this.#clock.now() >= this.#openAt;
+    return this.#clock.now() >= this.openAt;
+  }
+
+  /** @param arrivesUntil - when a request of an earlier sender can no longer arrive, on the clock's scale; it may fall */
+  holdWhile(arrivesUntil: () => number): void {
+    this.#arrivesUntil = arrivesUntil;
   }
 
   /** Never shortens an earlier hold. */
@@ -59,9 +68,9 @@ export class Pacer {
   /** Resolves `leadMs` before the slot opens, or on abort. Timers may fire early, hence the loop. */
   async waitUntilOpen(signal: AbortSignal, leadMs = 0): Promise<void> {
     for (;;) {
-      const remainingMs = this.#openAt - leadMs - this.#clock.now();
+      const remainingMs = this.openAt - leadMs - this.#clock.now();
       if (remainingMs <= 0 || signal.aborted) return;
-      await this.#clock.sleep(remainingMs, signal);
+      await this.#clock.sleep(Math.min(remainingMs, LOOK_AGAIN_MS), signal);
     }
   }
 }

@@ -80,6 +80,7 @@ export class Sender {
     this.#attempts = new AttemptRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
     this.recovery = new SendRecovery(runtime, check, this.#attempts);
     pacer.holdUntil(heldLease.firstSendAt);
+    pacer.holdWhile(heldLease.arrivesUntil);
   }
 
   /**

@@ -77,7 +77,7 @@ it('a lease raises the epoch each time it is taken, and its heartbeat starts fro
 
 it('a lease is renewed and given back by its holder only, and then gives no rights', async () => {
   const old = await takeLease(sender, 'one');
-  expect(await sender.renewLease(old)).toEqual({ heartbeat: 1, isObjectedTo: false });
+  expect(await sender.renewLease(old)).toEqual({ heartbeat: 1, isObjectedTo: false, arrivesForMs: 0 });
   expect((await readLease())?.heartbeat).toBe(1);
   const held = await takeLease(sender, 'two');
   for (const wrong of [old, { owner: 'two', epoch: 1 }, { owner: 'one', epoch: 2 }]) {
@@ -94,7 +94,7 @@ it('a lease is renewed and given back by its holder only, and then gives no righ
   const next = await takeLease(sender, 'three');
   expect(await readLease()).toEqual({ owner: 'three', epoch: 3, heartbeat: 0, released: false });
   await sender.object(OBJECTION);
-  expect(await sender.renewLease(next)).toEqual({ heartbeat: 1, isObjectedTo: true });
+  expect(await sender.renewLease(next)).toEqual({ heartbeat: 1, isObjectedTo: true, arrivesForMs: 0 });
   expect(await redis.hget(keys.sender, 'released')).toBe('0');
 });
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { onAnyClock } from '../../../src/base/clock.js';
 import { UNKNOWN_IN_FLIGHT_MS } from '../../../src/base/settings.js';
-import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
+import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { LeaseRig, QUARANTINE_MS } from '../support/loop-rig.js';
 import { DAY_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, LEASE_MS, throwing } from '../support/send-rig.js';
 
@@ -59,7 +59,25 @@ it.each([
   if (how === 'given back') await rig.ledger.releaseLease(lease);
   if (inFlightMs === undefined) rig.ledger.loseSender();
   expect((await rig.ledger.readSender()).awaitingAnswer).toBe(inFlightMs !== undefined);
-  expect((await rig.acquire()).firstSendAt).toBe(rig.clock.now() + forMs);
+  const held = await rig.acquire();
+  expect(Math.max(held.firstSendAt, held.arrivesUntil())).toBe(rig.clock.now() + forMs);
+});
+
+it('a holder that waits for such a request hears from its sender that it was reset, or has its response', async () => {
+  const lease = await rig.another();
+  const attempt = await rig.begin(lease, { inFlightMs: 900_000 });
+  const { arrivesUntil } = await rig.acquire();
+  const startedAt = rig.clock.now();
+  await rig.clock.advance(5_000);
+  expect(arrivesUntil()).toBe(startedAt + onAnyClock(900_000));
+  await rig.ledger.finishSend(attempt, { kind: 'unknown', reason: 'it was reset' }, NO_BREAKER, IN_FLIGHT_MAX_MS);
+  await rig.clock.advance(1_000);
+  const until = rig.clock.now() + onAnyClock(IN_FLIGHT_MAX_MS);
+  expect(arrivesUntil()).toBeGreaterThan(until - 1_001);
+  expect(arrivesUntil()).toBeLessThanOrEqual(until);
+  await rig.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+  await rig.clock.advance(1_000);
+  expect(arrivesUntil()).toBeLessThanOrEqual(rig.clock.now());
 });
 
 it('acquire counts the hold-off from when it has the lease', async () => {

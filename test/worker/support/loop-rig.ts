@@ -208,6 +208,7 @@ export class LeaseRig extends LoopWorld {
     const begun = { ...(await nextBegin(ledger, lease, 'p')), journal: MINE, ...change };
     await ledger.beginSend(begun);
     if (hasResponse) await ledger.finishSend(begun, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
+    return begun;
   }
 
   override async endAll() {

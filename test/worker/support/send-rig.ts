@@ -194,7 +194,7 @@ async function holdLease(ledger: RigLedger, journal: MemoryJournal, lost: AbortS
   const epoch = (await ledger.acquireLease('one', await ledger.readSender(), known, 0)) ?? 0;
   const lease: Lease = { owner: 'one', epoch };
   return {
-    ...{ lease, view: await ledger.readSender(), firstSendAt, heartbeat: () => 0, lost },
+    ...{ lease, view: await ledger.readSender(), firstSendAt, heartbeat: () => 0, arrivesUntil: () => -Infinity, lost },
     ...{ release: async () => ledger.releaseLease(lease), stopHeartbeat: () => undefined },
   };
 }
