@@ -20,7 +20,7 @@ import { Random } from '../../../doubles/random.js';
 import { type Authority, newPayout } from '../../../world/worker.js';
 import { type World, type WorldProcess, WALL_START } from '../../../world/world.js';
 import type { JournalFile } from '../journal-file.js';
-import type { Plan, Settings } from '../plan.js';
+import { inFlightOf, type Plan, type Settings } from '../plan.js';
 import type { ChanceWorld } from '../simulation.js';
 
 export const PLATFORM_ID = 1;
@@ -92,15 +92,20 @@ const describe = ({ paymentId, amount, addressTo, symbol = '' }: Payment) =>
  * Everything that was really signed in a run, beside the system: what is journaled and written is held against it. It knows
  * nothing of signatures, so a mistake in verifying them is no mistake of the judge.
  */
-function openBook(world: Pick<World, 'now' | 'fail'>, { guardMs, inFlightMaxMs }: Settings) {
+function openBook(world: Pick<World, 'now' | 'fail'>, settings: Settings) {
+  const { guardMs } = settings;
   const payments = new Map<string, number>();
   const intents = new Map<string, Readonly<{ payoutId: string; payment: string }>>();
   const acts = new Map<string, Act>();
-  const journals = new Map<string, { pausedBy: string | undefined; pausedAt: number; used: Map<string, string> }>();
+  const journals = new Map<
+    string,
+    { pausedBy: string | undefined; pausedAt: number; endedUpTo: number; used: Map<string, string> }
+  >();
   const triedAt = new Map<string, number>();
   const sends = new Set<string>();
   const journalOf = (journalId: string) => {
-    const journal = journals.get(journalId) ?? { pausedBy: undefined, pausedAt: 0, used: new Map<string, string>() };
+    const none = { pausedBy: undefined, pausedAt: 0, endedUpTo: 0, used: new Map<string, string>() };
+    const journal = journals.get(journalId) ?? none;
     journals.set(journalId, journal);
     return journal;
   };
@@ -136,13 +141,14 @@ function openBook(world: Pick<World, 'now' | 'fail'>, { guardMs, inFlightMaxMs }
     if (journal.used.has(hash)) return;
     journal.used.set(hash, 'resume');
     journal.pausedBy = undefined;
+    journal.endedUpTo = Math.max(journal.endedUpTo, Date.parse(act?.at ?? ''));
   };
 
   return {
     noteAct: (hash: string, act: Act) => acts.set(hash, act),
     knowsIntent: (intent: string) => intents.has(intent),
     mayArrive: (payoutId: string) =>
-      world.now - (triedAt.get(payoutId) ?? -Infinity) <= 1.002 * (guardMs + inFlightMaxMs) + 1_000,
+      world.now - (triedAt.get(payoutId) ?? -Infinity) <= 1.002 * inFlightOf(settings) + 1_000,
 
     noteIntent(payout: NewPayout) {
       const { signed, payoutId } = payout;
@@ -171,7 +177,9 @@ function openBook(world: Pick<World, 'now' | 'fail'>, { guardMs, inFlightMaxMs }
 
     journaled(process: WorldProcess, journalId: string, line: JournalLine) {
       const journal = journalOf(journalId);
-      if ('paused' in line) Object.assign(journal, { pausedBy: process.name, pausedAt: line.paused.at });
+      // A process that is stopped while it writes hears late of its line, which others may have read and ended.
+      if ('paused' in line && line.paused.at > journal.endedUpTo)
+        Object.assign(journal, { pausedBy: process.name, pausedAt: line.paused.at });
       else if ('resumed' in line) resumed(journal, line.resumed.act);
       else if ('request' in line) begins(process, journal, line);
     },
@@ -213,7 +221,8 @@ export function openControl(
     const clock = { wallNow: () => Math.round(world.wallNow() - ageMs) };
     const key = { name: 'shop', privateKey: KEYS.shop };
     const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
-    const signed = { ...payout, signed: signer.sign(payout, { requestedBy: payout.requestedBy }) };
+    const signature = signer.sign(payout, { requestedBy: payout.requestedBy });
+    const signed = { ...payout, signed: { ...signature, isVerified: true as const } };
     signedPayouts.set(payoutId, signed);
     book.noteIntent(signed);
     return signed;
