@@ -1,5 +1,5 @@
+import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
 import { openSharedAccounts, type SharedAccounts } from '../../worker/support/shared-accounts.js';
 import { endAllWorkers, type WorkerProcess } from '../../worker/support/worker-process.js';
@@ -35,6 +35,29 @@ const isRunning = (pid: number) => {
   }
 };
 
+/** The first of so many in a row that are free. What the system gives out is above them, so nobody takes one meanwhile. */
+async function findFreePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = 20_000 + Math.floor(Math.random() * 10_000);
+    const ports = Array.from({ length: count }, (_, index) => first + index);
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return first;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once('error', () => {
+      resolve(false);
+    });
+    server.listen(port, '127.0.0.1', () => {
+      resolve(true);
+    });
+  });
+  if (isListening) await new Promise((resolve) => server.close(resolve));
+  return isListening;
+}
+
 /** The processes that hold leases, as soon as each of three holds two, without the one that died. */
 async function untilShared(dead?: number): Promise<number[]> {
   let counts = new Map<number, number>();
@@ -51,7 +74,7 @@ async function untilShared(dead?: number): Promise<number[]> {
 }
 
 it('shares the accounts out, starts another for one that dies', async () => {
-  const port = await findFreePort();
+  const port = await findFreePorts(3);
   await shared.enqueue(25);
   const parent = start({ HEALTH_PORT: String(port) });
   const [first = 0] = await untilShared();
