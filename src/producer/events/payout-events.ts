@@ -47,7 +47,7 @@ export type PayoutEventName = PayoutState | Exclude<PayoutEventType, 'state'>;
 /** One change of a payout, or of the account. */
 export interface PayoutEvent {
   /**
-   * What happened, for whoever must handle it once: the payout, its attempt and its state, such as
+   * The identity of what happened, to handle it only once: the payout, its attempt and its state, such as
    * `invoice-77#1#completed`. After a failover of Redis the same event may come again at another place in the stream.
    */
   readonly id: string;
