@@ -118,7 +118,7 @@ export class Simulation {
       await this.#endFaults();
       const waits = settings.leaseMs + settings.quarantineMs + 2 * inFlightOf(settings);
       const signedMs = this.control === undefined ? 0 : 900_000;
-      // Where a sender's word is lost, people wait for as long as any request could arrive.
+      // If a sender's message is lost, everyone waits for the longest time in which any request could arrive.
       const end =
         faultsForMs + 120_000 + 20 * waits + 2 * UNKNOWN_IN_FLIGHT_MS + signedMs + (this.policy?.drainsWithinMs ?? 0);
       do {
