@@ -1,5 +1,5 @@
-import { randomBytes, randomInt } from 'node:crypto';
-import { bech32 } from '@scure/base';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { bech32, createBase58check } from '@scure/base';
 
 /**
  * Distinct payouts as real ones are: an id of the caller's own, amounts of different lengths, addresses of TRON, Ethereum
@@ -24,15 +24,13 @@ export function sampleAmount() {
   return `${randomInt(1, 10 ** randomInt(1, 5))}.${randomInt(10 ** randomInt(1, 6))}5`;
 }
 
+const base58check = createBase58check((bytes) => createHash('sha256').update(bytes).digest());
+
 const ADDRESSES = [
-  () => `T${randomLetters(33)}`,
+  () => base58check.encode(Buffer.concat([Buffer.of(0x41), randomBytes(20)])),
   () => `0x${randomBytes(20).toString('hex')}`,
   () => bech32.encode('bc', [0, ...bech32.toWords(randomBytes(20))]),
 ];
-
-function randomLetters(length) {
-  return randomBytes(length).toString('base64').replaceAll(/[+/=]/g, 'a').slice(0, length);
-}
 
 /** The job that the project adds for a payout, as a program that uses BullMQ alone would add it. */
 export function sampleJob({ payoutId, paymentId, amount, addressTo }) {
