@@ -20,6 +20,9 @@ export function openLedger(redisUrl, platformId) {
   return { ledger: new PayoutLedger(connection), connection, close: () => closeRedis(redis) };
 }
 
+/** The gateway that the account is bound to. */
+export const AUDIENCE = 'bench';
+
 const JOURNAL = { journalId: 'bench', host: 'bench', dir: '/bench', sends: 0, token: '', at: 0 };
 
 /** An account's ledger that holds the lease: payouts can be brought into any state without a gateway. */
@@ -78,7 +81,8 @@ async function beginInTurn(account, { payoutId, txhash }) {
   const attempt = { payoutId, attempt: 1, token };
   const line = { lease, heartbeat: 0, ledgerId, sendCount, last };
   Object.assign(account, { sendCount: sendCount + 1, last: token });
-  const begun = senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0, decisions: 0 });
+  const given = { journal: JOURNAL, inFlightMs: 0, decisions: 0, audience: AUDIENCE };
+  const begun = senderLedger.beginSend({ ...attempt, ...line, ...given });
   // The command is written in a microtask.
   await nextTurn();
   const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);

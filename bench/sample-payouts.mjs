@@ -8,9 +8,8 @@ import { bech32, createBase58check } from '@scure/base';
 export function samplePayouts(count, prefix = 'invoice') {
   return Array.from({ length: count }, (_, index) => ({
     payoutId: `${prefix}-${String(index + 1).padStart(7, '0')}`,
-    paymentId: 6,
     amount: sampleAmount(),
-    addressTo: ADDRESSES[index % ADDRESSES.length](),
+    ...WALLETS[index % WALLETS.length](),
   }));
 }
 
@@ -26,10 +25,11 @@ export function sampleAmount() {
 
 const base58check = createBase58check((bytes) => createHash('sha256').update(bytes).digest());
 
-const ADDRESSES = [
-  () => base58check.encode(Buffer.concat([Buffer.of(0x41), randomBytes(20)])),
-  () => `0x${randomBytes(20).toString('hex')}`,
-  () => bech32.encode('bc', [0, ...bech32.toWords(randomBytes(20))]),
+/** With the numbers of the sandbox's currencies: a worker's gateway list refuses an address of another network. */
+const WALLETS = [
+  () => ({ paymentId: 6, addressTo: base58check.encode(Buffer.concat([Buffer.of(0x41), randomBytes(20)])) }),
+  () => ({ paymentId: 7, addressTo: `0x${randomBytes(20).toString('hex')}` }),
+  () => ({ paymentId: 1, addressTo: bech32.encode('bc', [0, ...bech32.toWords(randomBytes(20))]) }),
 ];
 
 /** The job that the project adds for a payout, as a program that uses BullMQ alone would add it. */

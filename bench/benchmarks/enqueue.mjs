@@ -53,7 +53,7 @@ export async function run({ quick, note }) {
     const [each, atOnce, many, signed, imported] = rows;
     const memory = {
       queuedBytes: await measureQueued(redis, 20_000),
-      signedBytes: await measureQueued(redis, 20_000, { signingKey: SIGNING_KEY }),
+      signedBytes: await measureQueued(redis, 20_000, SIGNING),
       ...(await measureCompleted(redis, 20_000)),
     };
     return {
@@ -177,10 +177,13 @@ async function enqueueMany(payouts, redis, options = {}) {
   );
 }
 
-const SIGNING_KEY = { name: 'bench', privateKey: generateKeyPairSync('ed25519').privateKey };
+const SIGNING = {
+  signingKey: { name: 'bench', privateKey: generateKeyPairSync('ed25519').privateKey },
+  audience: 'bench',
+};
 
 async function enqueueSigned(payouts, redis) {
-  return enqueueMany(payouts, redis, { signingKey: SIGNING_KEY });
+  return enqueueMany(payouts, redis, SIGNING);
 }
 
 /** The real command, the start of its process included. */

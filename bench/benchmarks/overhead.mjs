@@ -58,7 +58,9 @@ async function measure(name, payouts, keys) {
     accounts: [{ ...account, baseUrl: sandbox.url, pollMinMs: 1_500 }],
     ...keys?.worker,
   });
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: account.platformId, ...keys?.producer });
+  const { platformId } = account;
+  const audience = `${sandbox.url}#${platformId}`;
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, ...(keys && { ...keys.producer, audience }) });
   try {
     // What was signed before the worker's journal was begun is held.
     await until('the worker sends', async () => (await producer.stats()).sender !== null);

@@ -8,7 +8,7 @@ import { PayoutQueues, QUEUE_NAMES } from '../../dist/queues/payout-queues.js';
 import { closeRedis } from '../../dist/base/redis.js';
 import { StatusJobs } from '../../dist/worker/status-jobs.js';
 import { noObserver } from '../../dist/worker/sender/worker-observer.js';
-import { holdLedger, openLedger, putInProgress } from '../ledger-account.mjs';
+import { AUDIENCE, holdLedger, openLedger, putInProgress } from '../ledger-account.mjs';
 import { startMeasuredRedis } from '../measured-redis.mjs';
 import { figure } from '../report.mjs';
 import { newAccount, sampleJob, samplePayouts } from '../sample-payouts.mjs';
@@ -132,6 +132,7 @@ async function pollOwn(redis, account, seconds) {
     clock: systemClock,
     ledger,
     polledLedger: ledger,
+    audience: AUDIENCE,
     gateway,
     settings: { pollMinMs: POLL_AGAIN_MS, pollMaxMs: POLL_AGAIN_MS, pollRate: 1_000_000 },
     observer: noObserver,
