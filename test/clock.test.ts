@@ -1,4 +1,4 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, getMaxListeners } from 'node:events';
 import { expect, it } from '@jest/globals';
 import { every, followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/base/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
@@ -38,6 +38,12 @@ it('a signal of several is aborted with any of them, and leaves nothing on those
   lease.abort();
   expect([signal.aborted, listeners(process)]).toEqual([true, 0]);
   expect(followSignals(process.signal, lease.signal).signal.aborted).toBe(true);
+});
+
+it('as many loops as an account has wait on such a signal before Node warns, which it still does', () => {
+  const { signal } = followSignals(new AbortController().signal);
+  expect(getMaxListeners(signal)).toBeGreaterThan(20);
+  expect(getMaxListeners(signal)).toBeLessThan(100);
 });
 
 /** Runs the work each 500 ms until it has waited that often. @returns its waits and what it threw */

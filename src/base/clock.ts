@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** Time in this project: intervals from a monotonic clock, dates for display only. */
 export interface Clock {
   /** Milliseconds on a monotonic clock with an arbitrary start. The only time that grants permission to send. */
@@ -97,12 +99,16 @@ interface TurnSignal {
   readonly end: () => void;
 }
 
+/** An account's work has a dozen loops on one signal. Node warns at eleven; many more would be a leak. */
+const MAX_LISTENERS = 30;
+
 /**
  * Follows several signals until its end. Node 20 never collects an `AbortSignal.any` of a living signal, so one for
  * each turn of a loop would fill the memory.
  */
 export function followSignals(...signals: readonly AbortSignal[]): TurnSignal {
   const turn = new AbortController();
+  setMaxListeners(MAX_LISTENERS, turn.signal);
   const end = (): void => {
     for (const signal of signals) signal.removeEventListener('abort', end);
     turn.abort();

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { every, followSignals, isAborted } from '../../base/clock.js';
+import { every, isAborted } from '../../base/clock.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
 import { parseCurrencies } from '../../worker/parse-currencies.js';
@@ -54,9 +54,7 @@ export class AccountPolicy {
     }
   }
 
-  async keep(given: AbortSignal): Promise<void> {
-    // Node warns about more than ten listeners on one signal.
-    const { signal } = followSignals(given);
+  async keep(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#runtime;
     this.#asksSince = clock.wallNow();
     const onError = ({ message }: Error): void => {
