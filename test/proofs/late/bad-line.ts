@@ -12,7 +12,7 @@ export const BAD_LINES: Readonly<Record<string, BadLine>> = {
   'that loses 30 %': { loss: 0.3, minDelayMs: 5, maxDelayMs: 10 },
   // There and back: more than twice of it, for TCP and TLS, would exceed the limit of a connection. Redis has a good line.
   'with a delay of 3 s': { loss: 0, minDelayMs: 1_500, maxDelayMs: 1_500, sparedPort: REDIS_PORT },
-  'that reorders': { loss: 0.02, minDelayMs: 1, maxDelayMs: 600 },
+  'that reorders': { loss: 0.02, minDelayMs: 1, maxDelayMs: 250 },
 };
 
 export type BadLineOf = Readonly<{ line: string; number: number; payouts: number; withinMs: number }>;
