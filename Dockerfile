@@ -4,7 +4,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
-COPY scripts/remove-stale-build.mjs scripts/copy-assets.mjs scripts/
+COPY scripts/remove-stale-build.mjs scripts/finish-build.mjs scripts/
 COPY src src
 RUN npm run build && npm prune --omit=dev
 

@@ -3,7 +3,7 @@
  *
  *     REDIS_URL=redis://127.0.0.1:6379 GATEWAY_PLATFORM_ID=4242 npx tsx examples/enqueue.ts
  */
-import { ConflictError, PayoutProducer, WaitTimeoutError } from 'payout-queue';
+import { ConflictError, PayoutProducer, WaitTimeoutError } from 'payout-queue/producer';
 
 const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID: platformId = '4242' } = process.env;
 const producer = new PayoutProducer({ redisUrl, platformId: Number(platformId) });

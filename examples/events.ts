@@ -7,7 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { PayoutProducer, type PayoutEvent } from 'payout-queue';
+import { PayoutProducer, type PayoutEvent } from 'payout-queue/producer';
 
 const {
   REDIS_URL: redisUrl = 'redis://127.0.0.1:6379',

@@ -53,6 +53,8 @@ export interface EntryPoint {
   /** As users import it, such as `payout-queue/sandbox`. */
   readonly name: string;
   readonly exports: readonly Export[];
+  /** Its names that an entry point before it explains. */
+  readonly repeated: readonly string[];
 }
 
 export interface Export {
@@ -84,11 +86,15 @@ export function readApi(): EntryPoint[] {
   const found = entries.map(({ module }) => exportsOf(sources, `${root}src/${module}.ts`));
   const names = new Set(found.flat().map((symbol) => symbol.name));
   const fields = new FieldLists(checker);
+  const isRepeated = (symbol: ts.Symbol, index: number) =>
+    found.slice(0, index).some((names) => names.includes(symbol));
   // A field is explained at the first type that has it, which must not be one that gets a line only.
   const inLine = (symbol: ts.Symbol): number => Number(NESTED.has(symbol.name));
   return entries.map(({ name }, index) => ({
     name,
+    repeated: (found[index] ?? []).filter((symbol) => isRepeated(symbol, index)).map((symbol) => symbol.name),
     exports: (found[index] ?? [])
+      .filter((symbol) => !isRepeated(symbol, index))
       .sort((a, b) => inLine(a) - inLine(b))
       .map((symbol) => ({
         name: symbol.name,
@@ -103,12 +109,13 @@ export function readApi(): EntryPoint[] {
 
 /** @returns the document as prettier formats it */
 export async function renderApiDoc(entries: readonly EntryPoint[]): Promise<string> {
-  const parts = entries.flatMap(({ name, exports }) => {
+  const parts = entries.flatMap(({ name, exports, repeated }) => {
     const errors = exports.filter((each) => each.isError);
     const nested = exports.filter((each) => NESTED.has(each.name));
     const main = exports.filter((each) => !each.isError && !NESTED.has(each.name));
     return [
       `## ${name}`,
+      ...(repeated.length === 0 ? [] : [`As above: ${repeated.map((each) => `\`${each}\``).join(', ')}.`]),
       ...main.flatMap((each) => [`### ${each.name}`, ...(isEvident(each) ? [] : [each.comment]), each.body]),
       ...(errors.length === 0 ? [] : ['### Errors', ERRORS, errors.map(renderInLine).join('\n')]),
       ...(nested.length === 0 ? [] : ['### Types within these', nested.map(renderInLine).join('\n')]),

@@ -2,25 +2,31 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readApi, renderApiDoc } from './api-doc.js';
 import { renderAttacks } from './attacks-doc.js';
+import { renderDependencies } from './dependencies-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderStatesDoc } from './states-doc.js';
 import { renderTold } from './told-doc.js';
 
 const api = readApi();
+const dependencies = renderDependencies(read('docs/architecture.md'));
 const documents = {
   'docs/api.md': await renderApiDoc(api),
+  'docs/architecture.md': dependencies.text,
   'docs/configuration.md': renderSettingsDoc(),
   'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/proofs.md': renderAttacks(read('docs/proofs.md')),
   'docs/states.md': renderStatesDoc(),
   '.env.example': renderEnvExample(),
 };
-const problems = api.flatMap(({ name, exports }) =>
-  exports.flatMap((each) => [
-    ...(each.comment === '' ? [`${each.name} of ${name} has no doc comment`] : []),
-    ...each.unexported.map((type) => `${each.name} of ${name} names ${type}, which no entry point exports`),
-  ]),
-);
+const problems = [
+  ...dependencies.problems,
+  ...api.flatMap(({ name, exports }) =>
+    exports.flatMap((each) => [
+      ...(each.comment === '' ? [`${each.name} of ${name} has no doc comment`] : []),
+      ...each.unexported.map((type) => `${each.name} of ${name} names ${type}, which no entry point exports`),
+    ]),
+  ),
+];
 for (const [path, text] of Object.entries(documents)) {
   if (!process.argv.includes('--check')) writeFileSync(urlOf(path), text);
   else if (read(path) !== text) problems.push(`${path} is not current: run \`npm run docs\``);

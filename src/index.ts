@@ -1,16 +1,5 @@
-/** The public names of the package, one by one. */
-export { PayoutProducer, type PayoutProducerOptions } from './control/payout-producer.js';
-export type { BulkEnqueue, BulkResult, EnqueuedPayout, BatchStats } from './producer/enqueue-results.js';
-export type { SigningKeyOption } from './control/keys/signing-key.js';
-export type { AccountConnectionOptions } from './queues/open-ledger.js';
-export type {
-  Approval,
-  ApprovalDecision,
-  SignedApproval,
-  IntentSignature,
-  StoredSignature,
-  StoredReceipt,
-} from './ledger/control-record.js';
+/** The public names of the package: those of a producer, and of who runs the worker and decides. */
+export * from './producer.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './control/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/payout-operator.js';
@@ -19,37 +8,12 @@ export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-led
 export type { Adoption, AdoptionPlan, UnreadJournal } from './operator/adoption.js';
 export type { NumberRange } from './operator/survey-sends.js';
 export type { JournalPeer } from './journal/journal-line.js';
-export type { Actor, HeldFor, HistoryEntry, MissingApprovals, Payout, PayoutInput } from './ledger/payout.js';
 export type { ActSigner } from './control/approvals/act-signer.js';
 export { openActSigner, type ActSignerOptions } from './control/keys/open-act-signer.js';
 export { type Keyring, type KeyringKey, readKeyringFile } from './control/keys/keyring.js';
 export type { SshKey } from './control/keys/ssh.js';
-export type { EventsOptions, PayoutEventListener } from './producer/events/event-group.js';
-export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
-export type { AccountStats } from './ledger/reads/account-stats.js';
-export type { KnownJournal, Objection, Pause } from './ledger/sender-ledger.js';
-export type { ListOptions, PayoutPage } from './ledger/reads/payout-queries.js';
-export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState, type WatchedState } from './ledger/states.js';
-export {
-  ClosedError,
-  ConflictError,
-  InvalidConfigError,
-  InvalidInputError,
-  NotFoundError,
-  NotVerifiedError,
-  PayoutError,
-  RedisUnavailableError,
-  StoppedError,
-  TransactionMismatchError,
-  UnsupportedFormatError,
-  WaitTimeoutError,
-  type ErrorCode,
-  type Problem,
-} from './base/errors.js';
-export { connectRedis, type RedisClient, type RedisRole } from './base/redis.js';
-export type { Clock } from './base/clock.js';
+export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
 export { createLogger } from './base/create-logger.js';
-export { silentLogger, type Logger } from './base/logger.js';
 export { createPayoutWorker, PayoutWorker, type PayoutWorkerOptions } from './control/payout-worker.js';
 export type { AccountOptions } from './worker/payout-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './base/settings.js';
