@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,10 +12,12 @@ import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { openDoor, payout, type DoorRig } from './support/door-rig.js';
+import { LIES, openLyingProxy } from './support/lying-proxy.js';
 
-/** What docs/http.md shows, as it stands there, against a real worker and a gateway. */
+/** What docs/http.md shows, and the clients that it names, against a real worker and a gateway. */
 
 const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
+const clientPath = (name: string) => new URL(`../../examples/clients/${name}`, import.meta.url);
 
 const blockOf = (language: string, index = 0) =>
   [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, name]) => name === language)[index]?.[2] ?? '';
@@ -33,6 +35,7 @@ const workers: PayoutWorker[] = [];
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'payouts-clients-'));
+  for (const name of ['payouts.php', 'payouts.py']) await copyFile(clientPath(name), join(dir, name));
   const keysFile = await writeKeyring(join(dir, 'keys.json'), [keyEntry(privateKey)]);
   await writePrivateKey(join(dir, 'shop.pem'), privateKey);
   const accounts = Object.values(ids).map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
@@ -63,10 +66,9 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-async function run(program: string, args: readonly string[], kind: Kind) {
+async function run(program: string, args: readonly string[], kind: Kind, url = doors[kind].door.url) {
   const { PATH = '', HOME = '' } = process.env;
-  const { door, tokens } = doors[kind];
-  const env = { PATH, HOME, PAYOUTS_URL: door.url, PAYOUTS_TOKEN: tokens.all };
+  const env = { PATH, HOME, PAYOUTS_URL: url, PAYOUTS_TOKEN: doors[kind].tokens.all };
   return (await promisify(execFile)(program, args, { cwd: dir, env })).stdout;
 }
 
@@ -87,7 +89,8 @@ it('a door of signed payouts refuses one that is not signed', async () => {
   expect((await ask(doors.plain)).status).toBe(201);
 });
 
-const PHP = `
+const PHP = `<?php
+require 'payouts.php';
 [$kind, $prefix] = [$argv[1], $argv[2]];
 $make = function (string $id, string $amount, array $more = []) use ($kind): array {
     $payout = ['payoutId' => $id, 'paymentId' => 6, 'amount' => $amount, 'addressTo' => '${ADDRESS}'] + $more;
@@ -103,13 +106,14 @@ follow('0-0', function (array $event) use ($prefix): bool {
 echo payouts('GET', "/v1/payouts/$prefix-paid")['state'], "\\n";
 try {
     payouts('POST', '/v1/payouts', ['amount' => '13'] + $make("$prefix-paid", '12.5'));
-} catch (RuntimeException $error) {
-    echo $error->getMessage();
+} catch (Refused $refused) {
+    echo $refused->getMessage();
 }
 `;
 
 const PYTHON = `
 import sys
+from payouts import *
 
 kind, prefix, account = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -131,22 +135,22 @@ for event in follow("0-0"):
 print(payouts("GET", f"/v1/payouts/{prefix}-paid")["state"])
 try:
     payouts("POST", "/v1/payouts", {**paid, "amount": "13"})
-except RuntimeError as error:
-    print(error)
+except Refused as refused:
+    print(refused)
 `;
 
 const has = (program: string, ...args: readonly string[]) => spawnSync(program, args).status === 0;
 
-const CLIENTS: readonly (readonly [program: string, kind: Kind, language: string, script: string, has: boolean])[] = [
-  ['php', 'plain', 'php', PHP, has('php', '-v')],
-  ['php', 'signed', 'php', PHP, has('php', '-r', 'exit(extension_loaded("sodium") ? 0 : 1);')],
-  ['python3', 'plain', 'python', PYTHON, has('python3', '-V')],
-  ['python3', 'signed', 'python', PYTHON, has('python3', '-c', 'import cryptography')],
+const CLIENTS: readonly (readonly [program: string, kind: Kind, script: string, has: boolean])[] = [
+  ['php', 'plain', PHP, has('php', '-v')],
+  ['php', 'signed', PHP, has('php', '-r', 'exit(extension_loaded("sodium") ? 0 : 1);')],
+  ['python3', 'plain', PYTHON, has('python3', '-V')],
+  ['python3', 'signed', PYTHON, has('python3', '-c', 'import cryptography')],
 ];
 
-for (const [program, kind, language, script, isThere] of CLIENTS) {
+for (const [program, kind, script, isThere] of CLIENTS) {
   (isThere ? it : it.skip)(`${program} enqueues once, cancels and follows, ${kind}`, async () => {
-    await writeFile(join(dir, program), blockOf(language) + script);
+    await writeFile(join(dir, program), script);
     const output = await run(program, [program, kind, `${program}-${kind}`, String(ids[kind])], kind);
     const [first, again, later, state, conflict = ''] = output.split('\n');
     expect([first, again, later, state]).toEqual(['created', 'once', 'cancelled', 'completed']);
@@ -160,3 +164,90 @@ for (const [program, kind, language, script, isThere] of CLIENTS) {
     expect(new Set(amounts)).toEqual(new Set(['12.5']));
   });
 }
+
+/** Prints what becomes of each of three requests, and the amounts of the events, in order. */
+const PHP_BEHIND_A_PROXY = `<?php
+require 'payouts.php';
+$payout = ['payoutId' => $argv[1], 'paymentId' => 6, 'amount' => '12.5', 'addressTo' => '${ADDRESS}'];
+function say(array $payout): string
+{
+    for ($unclear = 0; ; $unclear += 1) {
+        try {
+            return "$unclear unclear, then " . payouts('POST', '/v1/payouts', $payout)['payoutId'] . "\\n";
+        } catch (Unclear $error) {
+        } catch (Refused $refused) {
+            return "$unclear unclear, then {$refused->errorCode}\\n";
+        }
+    }
+}
+echo say($payout), say(['amount' => '13'] + $payout), say(['amount' => 'x'] + $payout);
+$states = [];
+follow('0-0', function (array $event) use (&$states, $payout): bool {
+    if (($event['payoutId'] ?? '') === $payout['payoutId'] && ($event['type'] ?? '') === 'state') $states[$event['id']] = $event['to'];
+    return !in_array('completed', $states, true);
+});
+echo implode(' ', $states), "\\n";
+`;
+
+const PYTHON_BEHIND_A_PROXY = `
+import sys
+from payouts import *
+
+payout = {"payoutId": sys.argv[1], "paymentId": 6, "amount": "12.5", "addressTo": "${ADDRESS}"}
+
+
+def say(payout):
+    unclear = 0
+    while True:
+        try:
+            return f"{unclear} unclear, then {payouts('POST', '/v1/payouts', payout)['payoutId']}"
+        except Unclear:
+            unclear += 1
+        except Refused as refused:
+            return f"{unclear} unclear, then {refused.code}"
+
+
+for changes in ({}, {"amount": "13"}, {"amount": "x"}):
+    print(say({**payout, **changes}))
+states = {}
+for event in follow("0-0"):
+    if event.get("payoutId") == payout["payoutId"] and event.get("type") == "state":
+        states[event["id"]] = event["to"]
+    if "completed" in states.values():
+        break
+print(*states.values())
+`;
+
+for (const [program, script] of [
+  ['php', PHP_BEHIND_A_PROXY],
+  ['python3', PYTHON_BEHIND_A_PROXY],
+] as const) {
+  (has(program, '-h') ? it : it.skip)(`${program} asks again whatever a proxy says, and misses no event`, async () => {
+    const proxy = await openLyingProxy(doors.plain.door.url);
+    try {
+      const payoutId = `${program}-behind-a-proxy`;
+      await writeFile(join(dir, 'behind'), script);
+      const output = await run(program, ['behind', payoutId], 'plain', proxy.url);
+      const lies = `${LIES.length} unclear, then`;
+      expect(output.trim().split('\n')).toEqual([
+        `${lies} ${payoutId}`,
+        `${lies} CONFLICT`,
+        `${lies} INVALID_INPUT`,
+        'queued sending in_progress completed',
+      ]);
+      expect(proxy.streams()).toBeGreaterThan(3);
+    } finally {
+      await proxy.close();
+    }
+  });
+}
+
+it.each([
+  ['php', has('php', '-v')],
+  ['python', has('python3', '-V')],
+] as const)('the loop that the page shows in %s enqueues', async (language, isThere) => {
+  if (!isThere) return;
+  const program = language === 'php' ? 'php' : 'python3';
+  await writeFile(join(dir, 'loop'), blockOf(language));
+  expect(await run(program, ['loop'], 'plain')).toMatch(/^(queued|sending|in_progress|completed)\n$/);
+});
