@@ -126,7 +126,9 @@ export const personField = z
 
 export const payoutIdField = z
   .string({ error: 'must be a string' })
-  .regex(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _');
+  .regex(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _')
+  // In a URL such a segment means a folder: a request about `x/../victim` can become one about `victim`.
+  .refine((id) => !/(^|\/)\.{1,2}(\/|$)/.test(id), 'must not have . or .. alone, or between slashes');
 
 /**
  * The gateway's address: https, or http on this machine only, because neither request nor response may cross a network

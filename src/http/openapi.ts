@@ -28,7 +28,13 @@ export function renderOpenApi(): object {
   const schemas = Object.entries(REPLY_SCHEMAS).map(([name, schema]) => [name, schemaOf(schema, { io: 'output' })]);
   return {
     openapi: '3.1.0',
-    info: { title: 'payout-queue', version: readVersion(), description: 'Amounts are decimal strings.' },
+    info: {
+      title: 'payout-queue',
+      version: readVersion(),
+      description: 'Amounts are decimal strings.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/', description: 'The door that serves this document' }],
     paths,
     components: {
       schemas: Object.fromEntries(schemas) as object,
@@ -61,9 +67,16 @@ function describe({ method, path, right, query, handle, summary, body, replies =
   };
 }
 
+const ASK_AGAIN = [429, 503];
+const RETRY_AFTER = { description: 'After how many seconds to ask again', schema: { type: 'integer' } };
+
 function responses(texts: Texts, type: string, name: string): object {
   const content = { [type]: { schema: { $ref: `#/components/schemas/${name}` } } };
-  return Object.fromEntries(Object.entries(texts).map(([status, description]) => [status, { description, content }]));
+  const describeResponse = ([status, description]: [string, string]) => {
+    const headers = ASK_AGAIN.includes(Number(status)) ? { headers: { 'Retry-After': RETRY_AFTER } } : {};
+    return [status, { description, ...headers, content }] as const;
+  };
+  return Object.fromEntries(Object.entries(texts).map(describeResponse));
 }
 
 function parameter(name: string, place: 'path' | 'query', schema: unknown): object {
@@ -76,6 +89,8 @@ function requestSchema(schema: z.ZodType) {
     unrepresentable: 'any',
     // JSON has no Date: of a Date or a text, the text remains.
     override: ({ jsonSchema }) => {
+      // A number in a query is a text with a pattern for the parser only.
+      if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
       const [shown, ...others] = jsonSchema.anyOf?.filter((one) => Object.keys(one).length > 0) ?? [];
       if (shown === undefined || others.length > 0) return;
       delete jsonSchema.anyOf;

@@ -23,6 +23,7 @@ const STATUSES = {
   CLOSED: 503,
 } as const;
 type Code = keyof typeof STATUSES;
+export const PROBLEM_CODES = Object.keys(STATUSES) as readonly Code[];
 type Headers = Readonly<Record<string, string>>;
 
 export interface Reply {

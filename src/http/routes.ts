@@ -58,7 +58,7 @@ export const ROUTES: readonly Route[] = [
     right: 'read',
     query: listQuery,
     handle: list,
-    summary: 'List the payouts in a state, or of a batch, by page; `next` is the cursor of the next one',
+    summary: 'List the payouts in a state, of a batch, or with an id, by page; `next` is the cursor of the next one',
     schema: 'Page',
   },
   {
@@ -133,7 +133,12 @@ async function get({ account, payoutId }: Call): Promise<Reply> {
 }
 
 async function list({ account, query }: Call): Promise<Reply> {
-  const { payouts, next = null } = await account.producer.list(query as ListOptions);
+  const { payoutId, ...options } = query as ListOptions & { payoutId?: string };
+  if (payoutId !== undefined) {
+    const payout = await account.producer.get(payoutId);
+    return { status: 200, body: { payouts: payout === undefined ? [] : [toJson(payout)], next: null } };
+  }
+  const { payouts, next = null } = await account.producer.list(options);
   return { status: 200, body: { payouts: payouts.map(toJson), next } };
 }
 

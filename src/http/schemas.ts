@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { payoutIdField } from '../base/fields.js';
 import { batchField, lineField, payoutInputSchema } from '../ledger/payout.js';
 import { PAYOUT_STATES } from '../ledger/states.js';
+import { PROBLEM_CODES } from './problem.js';
 
 /** What requests must be, and what responses are. `/openapi.json` is made from these. */
 
@@ -14,19 +16,28 @@ export const cancelBody = z.strictObject({
 
 const stateField = z.enum(PAYOUT_STATES, { error: `must be one of ${PAYOUT_STATES.join(', ')}` });
 
-export const listQuery = z.strictObject({
-  state: stateField.exactOptional(),
-  batch: batchField.exactOptional(),
-  limit: z
-    .string('must be given once')
-    .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
-    .transform(Number)
-    .exactOptional(),
-  cursor: z
-    .string('must be given once')
-    .regex(/^\d{1,15}$/, 'must be the next of the page before')
-    .exactOptional(),
-});
+const MAX_PAGE = 1_000;
+
+export const listQuery = z
+  .strictObject({
+    state: stateField.exactOptional(),
+    batch: batchField.exactOptional(),
+    payoutId: payoutIdField.exactOptional(),
+    limit: z
+      .string('must be given once')
+      .regex(/^([1-9]\d{0,2}|1000)$/, `must be a whole number from 1 to ${MAX_PAGE}`)
+      .meta({ type: 'integer', minimum: 1, maximum: MAX_PAGE })
+      .transform(Number)
+      .exactOptional(),
+    cursor: z
+      .string('must be given once')
+      .regex(/^\d{1,15}$/, 'must be the next of the page before')
+      .exactOptional(),
+  })
+  .refine(({ payoutId, ...others }) => payoutId === undefined || Object.keys(others).length === 0, {
+    path: ['payoutId'],
+    error: 'must be asked for alone, without state, batch, limit and cursor',
+  });
 
 const eventIdField = z
   .string('must be given once')
@@ -109,7 +120,7 @@ const problemSchema = z.object({
   type: z.literal('about:blank'),
   title: z.string(),
   status: z.int(),
-  code: z.string(),
+  code: z.enum(PROBLEM_CODES),
   detail: z.string(),
   problems: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
   fields: z.array(z.string()).optional(),

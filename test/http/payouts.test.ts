@@ -105,6 +105,27 @@ it('reads a page by state or batch, and the next one', async () => {
   expect(await page('state=completed')).toEqual({ payouts: [], next: null });
 });
 
+it('finds one payout by its id as a page, for a proxy that would change the path', async () => {
+  await post(payout('a/b', {}));
+  const ask = async (query: string) => rig.ask('GET', `/v1/payouts?${query}`);
+  expect((await ask('payoutId=a%2Fb')).body).toMatchObject({ payouts: [{ payoutId: 'a/b' }], next: null });
+  expect((await ask('payoutId=nobody')).body).toEqual({ payouts: [], next: null });
+  for (const query of ['payoutId=a%2Fb&limit=1', 'payoutId=x%2F..%2Fa']) expect((await ask(query)).status).toBe(400);
+});
+
+it.each(['.', '..', 'x/../victim', '../victim', 'x/.', './x', 'x/..'])(
+  'refuses the id %s, which a proxy would take for a folder',
+  async (payoutId) => {
+    const { status, body } = await post(payout(payoutId));
+    expect({ status, problems: body.problems }).toMatchObject({ status: 400, problems: [{ field: 'payoutId' }] });
+  },
+);
+
+it.each(['...', 'x..y', '.x', 'x.', 'a/.b/c..'])('takes the id %s', async (payoutId) => {
+  expect((await post(payout(payoutId))).status).toBe(201);
+  expect((await rig.ask('GET', `/v1/payouts/${encodeURIComponent(payoutId)}`)).status).toBe(200);
+});
+
 it('cancels in the name of the token', async () => {
   await post(payout('c-1'));
   const cancelled = await rig.ask('POST', '/v1/payouts/c-1/cancel', { body: { reason: 'ticket 7' } });
@@ -156,7 +177,7 @@ it('1,000 requests made from the OpenAPI document get no 5xx, and only what it s
   // The requests reach everything.
   expect([...statuses.keys()].sort()).toEqual(expect.arrayContaining([200, 201, 400, 401, 403, 404, 405, 409, 415]));
   expect(rig.logged.filter(({ message }) => message === 'a request failed')).toEqual([]);
-  expect(accepted.size).toBeGreaterThan(4);
+  expect(accepted.size).toBeGreaterThan(2);
   for (const payoutId of accepted) {
     const path = `/v1/payouts/${encodeURIComponent(payoutId)}`;
     const found = [await rig.ask('GET', path), await rig.ask('GET', path, { token: rig.tokens.other })];
