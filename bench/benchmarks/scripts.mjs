@@ -1,6 +1,8 @@
+import { rm } from 'node:fs/promises';
 import { PayoutProducer } from '../../dist/index.js';
 import { openLedger } from '../../dist/queues/open-ledger.js';
 import { startSandbox } from '../../dist/sandbox/index.js';
+import { AUDIENCE } from '../ledger-account.mjs';
 import { listActs } from '../long-commands/acts.mjs';
 import { watchCommandTimes } from '../long-commands/command-times.mjs';
 import { fillAccount } from '../long-commands/fill-account.mjs';
@@ -8,7 +10,7 @@ import { startMeasuredRedis } from '../measured-redis.mjs';
 import { figure } from '../report.mjs';
 import { newAccount } from '../sample-payouts.mjs';
 import { until } from '../until.mjs';
-import { startWorkerProcess } from '../worker-process.mjs';
+import { makeJournalDir, startWorkerProcess } from '../worker-process.mjs';
 
 /** Redis runs one command at a time: a longer one delays the sends of every account. */
 const LONGEST_MS = 5;
@@ -39,6 +41,8 @@ export async function measureAll({ redis, account, bulk, note, only = '' }) {
   const times = await watchCommandTimes(redis.client);
   const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
   const access = openLedger({ redisUrl: redis.url, platformId }, 'reply');
+  // One for all repetitions: with an empty journal a worker would rightly not send after another's sends.
+  const journalDir = await makeJournalDir();
   const rows = [];
   try {
     for (const { name, run: act } of listActs({ redisUrl: redis.url, platformId, producer, access, size: bulk })) {
@@ -46,9 +50,11 @@ export async function measureAll({ redis, account, bulk, note, only = '' }) {
       rows.push(await measureAct(name, act, times));
       note(JSON.stringify(rows.at(-1)));
     }
-    if ('a worker'.includes(only)) rows.push(await measureAct('a worker', async () => sendSome(redis, account), times));
+    if ('a worker'.includes(only))
+      rows.push(await measureAct('a worker', async () => sendSome(redis, account, journalDir), times));
     return rows;
   } finally {
+    await rm(journalDir, { recursive: true });
     await access.close();
     await producer.close();
   }
@@ -76,11 +82,12 @@ async function measureAct(act, run, times) {
 }
 
 /** A worker checks its jobs at the start, and sends; it ends with its lease given back. */
-async function sendSome(redis, account) {
+async function sendSome(redis, account, journalDir) {
   const sandbox = await startSandbox({ accounts: [account], latencyBeforeMs: 10, latencyAfterMs: 10 });
   const worker = await startWorkerProcess({
     redisUrl: redis.url,
-    accounts: [{ ...account, baseUrl: sandbox.url }],
+    accounts: [{ ...account, audience: AUDIENCE, baseUrl: sandbox.url }],
+    journalDir,
     allowVolatileRedis: true,
   });
   try {
