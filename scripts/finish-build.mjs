@@ -1,15 +1,31 @@
-// What tsc does not do: the Lua scripts, the assets of the dashboard, the one file of JavaScript, and a main module that
-// loads what is used when it is used.
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+// What tsc does not do: one module with the Lua scripts and the assets, and a main module that loads what is used when it
+// is used.
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const MAIN = 'dist/index.js';
+const TEXTS = ['ledger/lua', 'queues', 'dashboard'].flatMap((folder) =>
+  readdirSync(`src/${folder}`, { recursive: true })
+    .filter((name) => /\.(lua|js|css)$/.test(name))
+    .map((name) => `${folder}/${name}`),
+);
 
-for (const folder of ['base', 'ledger', 'queues', 'dashboard']) {
-  cpSync(`src/${folder}`, `dist/${folder}`, { recursive: true, filter: (path) => !/\.c?ts$/.test(path) });
-}
+writeFileSync('dist/base/source-path.cjs', renderTexts());
+copyFileSync('src/base/source-path.d.cts', 'dist/base/source-path.d.cts');
 // The build is CommonJS (docs/decisions/0010-one-build-of-commonjs.md), unlike the source.
 writeFileSync('dist/package.json', '{ "type": "commonjs" }\n');
 writeFileSync(MAIN, loadLate(readFileSync(MAIN, 'utf8')));
+
+/** A bundler does not follow files that are read: each text is in the module. */
+function renderTexts() {
+  const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const texts = Object.fromEntries(TEXTS.map((path) => [path, readFileSync(`src/${path}`, 'utf8')]));
+  texts['../package.json'] = JSON.stringify({ name, version });
+  return `const { join } = require('node:path');
+const TEXTS = ${JSON.stringify(texts, undefined, 1)};
+exports.sourcePath = (path) => join(__dirname, '..', path);
+exports.readSource = (path) => TEXTS[path];
+`;
+}
 
 /**
  * `require` of the main module then loads neither the worker nor the gateway's client for a process that names only the

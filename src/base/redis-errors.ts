@@ -1,6 +1,18 @@
-import { PayoutError, RedisUnavailableError } from './errors.js';
+import { InvalidConfigError, PayoutError, RedisUnavailableError } from './errors.js';
 
 /** What ioredis's errors mean, so that callers need not know ioredis. */
+
+/**
+ * ioredis names an error after its class, also for a client of another copy of ioredis, and a bundler that minifies
+ * renames classes: each refusal by Redis would then look like a mistake in a program.
+ * @throws InvalidConfigError
+ */
+export function requireClassNames(): void {
+  if (PayoutError.name === 'PayoutError') return;
+  const message =
+    'has renamed classes: have it keep their names (esbuild: keepNames, terser: keep_classnames and keep_fnames)';
+  throw new InvalidConfigError([{ field: 'the bundler', message }]);
+}
 
 /** Replies of a Redis that is there but cannot work now; every other error reply is a mistake of ours. */
 const UNAVAILABLE_REPLIES: ReadonlySet<string | undefined> = new Set([

@@ -15,7 +15,7 @@ import { LONGEST_TIMER_MS, within } from './clock.js';
 import { leaveDemoted, SteadyRedis } from './leave-demoted.js';
 import { failsafeLogger, type Logger, silentLogger } from './logger.js';
 import { lookUpRedis } from './look-up.js';
-import { describeLogin, describeTrouble, WITHOUT_TLS } from './redis-errors.js';
+import { describeLogin, describeTrouble, requireClassNames, WITHOUT_TLS } from './redis-errors.js';
 
 /** A connection to one Redis, to a Sentinel-watched one, or to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
@@ -154,6 +154,7 @@ function parseDatabase(text: string): number {
 /**
  * Opens a connection. It reconnects by itself until `quit()` or `disconnect()`.
  * @throws TypeError if the address is invalid
+ * @throws InvalidConfigError if a bundler has renamed classes
  */
 export function connectRedis(url: string, role: RedisRole, logger: Logger = silentLogger): RedisClient {
   const target = parseRedisUrl(url);
@@ -163,6 +164,7 @@ export function connectRedis(url: string, role: RedisRole, logger: Logger = sile
 type OwnOptions = Omit<RedisOptions, 'replyMapping'>;
 
 function open(role: RedisRole, logger: Logger, connect: (options: OwnOptions) => RedisClient): RedisClient {
+  requireClassNames();
   const retryDelay = (attempt: number): number | null => (closed.has(client) ? null : reconnectDelay(attempt));
   const log = failsafeLogger(logger);
   const options = { ...ROLE_OPTIONS[role], ...leaveDemoted(retryDelay, log), disconnectTimeout: DISCONNECT_WITHIN_MS };

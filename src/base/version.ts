@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { sourcePath } from './source-path.cjs';
+import { readSource } from './source-path.cjs';
 
 export function readVersion(): string {
-  const manifest = readFileSync(sourcePath('../package.json'), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
+  return (JSON.parse(readSource('../package.json')) as { version: string }).version;
 }

@@ -1,10 +1,9 @@
 import express, { type Request, Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
-import { sourcePath } from '../base/source-path.cjs';
+import { readSource } from '../base/source-path.cjs';
 import { exportAccounts } from '../operator/account-gauges.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import { type LedgerAccess, openLedger } from '../queues/open-ledger.js';
@@ -163,7 +162,7 @@ const ASSETS = ['style.css', 'page.js', 'live.js'];
 function createAssets(): Router {
   const router = Router();
   for (const name of ASSETS) {
-    const text = readFileSync(sourcePath(`dashboard/${name}`), 'utf8');
+    const text = readSource(`dashboard/${name}`);
     router.get(`/${name}`, (_, response) => {
       response.type(name).send(text);
     });

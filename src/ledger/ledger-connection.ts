@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { type ChainableCommander, Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
 import { UnsupportedFormatError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { toRedisError } from '../base/redis-errors.js';
-import { sourcePath } from '../base/source-path.cjs';
+import { readSource } from '../base/source-path.cjs';
 import { KEY_CONSTANTS, LedgerKeys } from './keys.js';
 import {
   ENDED_STATES,
@@ -157,7 +156,7 @@ export const PRELUDE_PARTS = [
 const PRELUDE = [constants(), ...PRELUDE_PARTS.map((part) => readScript(`prelude/${part}`))].join('\n');
 
 function readScript(name: string): string {
-  return readFileSync(sourcePath(`ledger/lua/${name}.lua`), 'utf8');
+  return readSource(`ledger/lua/${name}.lua`);
 }
 
 /** Scripts that `payouts doctor` runs too, which leaves Redis as it is. */

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
 import { isAborted } from '../base/clock.js';
 import type { RedisClient } from '../base/redis.js';
-import { sourcePath } from '../base/source-path.cjs';
+import { readSource } from '../base/source-path.cjs';
 import type { LedgerKeys } from '../ledger/keys.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutState } from '../ledger/states.js';
@@ -104,7 +103,7 @@ const SCRIPTS = {
 };
 
 function readScript(name: string): string {
-  return readFileSync(sourcePath(`queues/${name}.lua`), 'utf8');
+  return readSource(`queues/${name}.lua`);
 }
 
 export async function runQueueScript(

@@ -10,6 +10,7 @@ import {
   type RedisClient,
   serverOptions,
 } from '../base/redis.js';
+import { requireClassNames } from '../base/redis-errors.js';
 import { checkOptions, objectWith, type OptionRules, requireNone, WATCHING_RULES } from '../base/setting.js';
 import { ACCOUNT_IDENTITY, WORKER_SETTINGS } from '../base/settings.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
@@ -142,6 +143,7 @@ function checkConnection(connection: RedisClient): RedisClient {
 
 /** @throws InvalidConfigError */
 export function requireFitClient(connection: RedisClient): void {
+  requireClassNames();
   const prefix = keyPrefixOf(connection);
   if (prefix !== '') {
     throw invalid('connection', `must have no keyPrefix, under which no worker looks (got ${JSON.stringify(prefix)})`);
