@@ -11,7 +11,7 @@ import {
   type RawGatewayBehaviour,
   type Scheme,
 } from './support/raw-gateway.js';
-import { clientOf } from './support/test-client.js';
+import { clientOf, recordingLogger } from './support/test-client.js';
 
 const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456789' };
 const ACCEPTED = '{"result":1,"txhash":"abc","payment_id":10,"amount":1.5}';
@@ -83,6 +83,29 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     ['a reset', { onRequest: ({ reset }) => void setImmediate(reset) }, unknown],
   ])('a response of %s counts for what it is', async (_name, behaviour, expected) => {
     expect((await attempt(behaviour)).outcome).toMatchObject(expected);
+  });
+
+  it.each<[string, string, WithdrawOutcome['kind']]>([
+    ['a refusal', '', 'rejected'],
+    ['a refusal with a txhash, which is unclear,', ',"txhash":"abc"', 'unknown'],
+  ])('%s that repeats the signature shows it to no one', async (_name, more, kind) => {
+    const logger = recordingLogger();
+    let signature = '';
+    const { outcome } = await attempt(
+      {
+        onRequest: ({ stream }, request) => {
+          signature = /&hash=([0-9a-f]{64})/.exec(request)?.[1] ?? '';
+          const message = `wrong hash ${signature}, or ${signature.toUpperCase()}`;
+          stream.write(httpResponse(200, JSON.stringify({ result: 0, message }).replace('}', `${more}}`)));
+        },
+      },
+      { logger },
+    );
+    expect(outcome.kind).toBe(kind);
+    const shown = JSON.stringify([outcome, logger.lines]).toLowerCase();
+    expect(shown).toContain('wrong hash [hash], or [hash]');
+    expect(signature).toHaveLength(64);
+    expect(shown).not.toContain(signature);
   });
 
   it('follows no redirect: a 307 is one request', async () => {

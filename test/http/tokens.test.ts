@@ -204,6 +204,22 @@ it('events end where their token was given to another account', async () => {
   expect(stream.payoutIds).toEqual([]);
 });
 
+it('events end where their token was exchanged for another of the same name', async () => {
+  const { tokensFile, door, platformId } = rig;
+  const stream = await follow();
+  const { token, line } = createToken({ name: 'only-read', account: platformId, rights: ['read'] });
+  const lines = (await readFile(tokensFile, 'utf8')).split('\n');
+  await writeFile(tokensFile, lines.map((each) => (each.includes("'only-read'") ? line : each)).join('\n'));
+  door.reload();
+  await enqueue('after');
+  await until('it ended', () => stream.isEnded, 30_000);
+  expect(stream.payoutIds).toEqual([]);
+  // Who has the new one goes on where the other ended.
+  const next = await EventStream.open({ ...rig, tokens: { ...rig.tokens, read: token } }, `?after=${stream.lastId}`);
+  streams.push(next);
+  expect(await firstOf(1, next)).toEqual(['after']);
+});
+
 it('streams of one name are limited for each account', async () => {
   const { tokensFile, door, tokens } = rig;
   const text = await readFile(tokensFile, 'utf8');

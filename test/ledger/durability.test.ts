@@ -255,6 +255,29 @@ describe('with a replica', () => {
     await reconnect();
     await expect(write.confirm()).rejects.toThrow(/the connection changed meanwhile/);
   });
+
+  it('a connection that changes during the wait confirms nothing, though its successor says that all is kept', async () => {
+    // As a program's own client does by default: it asks again on the next connection, whose reply is about nothing.
+    const client = new Redis(servers.master.url);
+    afterTest(async () => closeRedis(client));
+    const own = connectLedger(client, connection.platformId);
+    const write = await new WriteConfirmer({ redis: client, known: new KnownReplicas(client) }).prepare(own);
+    servers.link.silence(['requests', 'replies']);
+    await own.run('pause-account', [1, 'ann', 'lunch']);
+    const replies: unknown[] = [];
+    const wait = client.call.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    client.call = async (...args: unknown[]) => {
+      const asked = wait(...args);
+      setTimeout(() => {
+        client.stream.destroy();
+        servers.link.heal();
+      }, 100);
+      replies.push(await asked);
+      return replies.at(-1);
+    };
+    await expect(write.confirm()).rejects.toThrow(/the connection changed meanwhile/);
+    expect(replies).toEqual([1]);
+  });
 });
 
 describe('waits that are asked for at the same time', () => {

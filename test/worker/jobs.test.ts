@@ -52,6 +52,26 @@ it('polls a payout until it is final, also after errors', async () => {
   expect(job?.delay).toBeLessThanOrEqual(longestPollDelayMs(40));
 });
 
+it("no poll asks about another gateway's transaction, and each is made up for once the ledger is bound again", async () => {
+  const asked: string[] = [];
+  const { ledger } = rig.account;
+  startPolls(rig, { pollMinMs: 10, pollMaxMs: 40, pollRate: 200 }, async (txhash) => {
+    asked.push(txhash);
+    return Promise.resolve({ kind: 'paid' });
+  });
+  await ledger.bind('https://other.example#1', { by: 'ann', reason: 'a trial' });
+  await rig.enqueue(['p']);
+  await rig.accept('p');
+  await until('several polls were tried', async () => {
+    const job = await rig.queues.transactionstatus.getJob('p~0');
+    return (job?.attemptsStarted ?? 0) >= 5;
+  });
+  expect([asked, (await ledger.get('p'))?.state]).toEqual([[], 'in_progress']);
+  await ledger.bind('test', { by: 'ann', reason: 'back' });
+  await until('it is final', async () => (await ledger.get('p'))?.state === 'completed');
+  expect(asked).toHaveLength(1);
+});
+
 /** A look every 0.1 s, and an hour of 18 s. */
 const QUICK = 200;
 

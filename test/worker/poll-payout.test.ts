@@ -119,6 +119,18 @@ it('a status of another payment is believed where an operator gave the txhash', 
   expect(await account.ledger.get('p')).not.toHaveProperty('receipt');
 });
 
+it('the txhash that an operator gave vouches for no later one', async () => {
+  await bring();
+  await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown' });
+  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-1', ...ANN });
+  await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown' });
+  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', ...ANN });
+  await accept('h-2');
+  expect(await account.ledger.get('p')).toMatchObject({ txhash: 'h-2', vouchedTxhash: 'h-1' });
+  const reason = `${OTHER}: amount is 9 at the gateway, 12.5 in the payout`;
+  expect(await poll({ approve: 1, ...ITS_OWN, amount: '9' })).toMatchObject({ state: 'unknown', reason });
+});
+
 it('a status of another payment is not believed where a journal gave the txhash', async () => {
   const { paymentId, amount, addressTo } = aPayout('p');
   const outcome = { kind: 'accepted', txhash: 'h-1' } as const;

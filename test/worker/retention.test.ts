@@ -143,6 +143,19 @@ it('an archive has on disk what it removes, whole, before it removes it', async 
   for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
 });
 
+it('an archive takes a payout by the time of its final state, however long ago it was accepted', async () => {
+  await cancel(['old'], 0);
+  await account.ledger.enqueue([aPayout('late')]);
+  account.clock.advance(3 * DAY_MS);
+  await account.ledger.change({ payoutId: 'late', from: 'queued', to: 'cancelled' });
+  const archive = new PayoutArchive(folder);
+  expect((await remove(archive)).payouts).toBe(1);
+  expect(await readIds()).toBe('old');
+  account.clock.advance(2 * DAY_MS + 1);
+  expect((await remove(archive)).payouts).toBe(1);
+  expect((await readAll()).map(({ payoutId }) => payoutId).sort()).toEqual(['late', 'old']);
+});
+
 it('an archive has each once where it ends between writing and removing, or one changed', async () => {
   await cancel(['a', 'b']);
   const archive = watchedArchive(async () => Promise.reject(new Error('Redis fails here')));

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { readAccountStats } from '../../../src/ledger/reads/account-stats.js';
-import { readPayouts } from '../../../src/ledger/reads/payout-queries.js';
+import { readIndex, readPayouts } from '../../../src/ledger/reads/payout-queries.js';
+import { PAYOUT_STATES } from '../../../src/ledger/states.js';
 import { openTestAccount, type TestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts, scriptScenarios, type ScriptScenario } from './script-scenarios.js';
@@ -12,7 +13,15 @@ async function readOutcome({ connection, redis }: TestAccount): Promise<unknown>
   const payoutIds = (await redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length)).sort();
   // Until when a request may arrive is by the clock of Redis: it differs from run to run.
   const payouts = (await readPayouts(connection, payoutIds)).map((payout) => ({ ...payout, inFlightUntil: undefined }));
-  return { payouts, stats: { ...(await readAccountStats(connection)), platformId: 0 } };
+  const orders = PAYOUT_STATES.map(async (state) => {
+    const entries = await readIndex(connection, connection.keys.stateIndex(state), { limit: 100 });
+    return entries.map(({ payoutId }) => payoutId);
+  });
+  return {
+    payouts,
+    orders: await Promise.all(orders),
+    stats: { ...(await readAccountStats(connection)), platformId: 0 },
+  };
 }
 
 /** @returns false when the script ended before it came so far */

@@ -182,6 +182,11 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   scene('hold-payout: a payout is held', queued('p'), hold()),
   scene('hold-payout: an altered payout is held', queued('p'), hold(true)),
   scene('revert-send: an attempt is put back', begun, revert('no connection')),
+  scene(
+    'revert-send: an attempt is put back in front of a payout that came later',
+    all(begun, queued('later')),
+    revert('no connection'),
+  ),
   scene('revert-send: the number of an attempt that never began is used up', readyToBegin, revert('no reply')),
   ...[ACCEPTED, REJECTED, UNKNOWN].map((result) =>
     scene(`finish-send: an outcome, which may pause the account: ${result.kind}`, begun, finishAs(result, TRIPS)),

@@ -159,6 +159,19 @@ it('revert stays in the book: a begin that takes effect later is put back as wel
   expect(await rig.lastChangeOf()).toMatchObject({ to: 'queued', reason });
 });
 
+it('revert tracks what was let go for its write, so that it is put back though the journal lost its note of it', async () => {
+  const attempt = await rig.begin();
+  rig.ownAttempts.trackBegin(attempt);
+  rig.ownAttempts.release(attempt);
+  rig.ending.abort();
+  rig.fail('revertSend', UNAVAILABLE);
+  await rig.clock.until(rig.attempts.revert(attempt, REASON));
+  rig.ownAttempts.clearCurrent();
+  delete rig.before.revertSend;
+  await rig.recovery.resolveLeftovers();
+  expect(await rig.stateOf()).toBe('queued');
+});
+
 it.each(['another sender journaled the same number: it may have sent it', 'the journal cannot be read'])(
   'revert leaves the payout as it is where %s',
   async (why) => {

@@ -30,6 +30,13 @@ beforeEach(async () => {
 const ACCEPTED = { kind: 'accepted', txhash: 'h-2', durationMs: 5 } as const;
 const REJECTED = { kind: 'rejected', message: 'no', durationMs: 5 } as const;
 const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
+/** Complete, and of something before the gateway. */
+const BAD_GATEWAY = {
+  kind: 'unknown',
+  reason: 'HTTP 502: the body is not JSON',
+  httpStatus: 502,
+  durationMs: 5,
+} as const;
 const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
 
 async function sendTwo(outcome: WithdrawOutcome = ACCEPTED) {
@@ -41,13 +48,16 @@ async function sendTwo(outcome: WithdrawOutcome = ACCEPTED) {
   return { arrivals: rig.gateway.arrivals.map(({ at }) => at), endedAt };
 }
 
-it('after a send without a trustworthy response the gateway first has to respond to something harmless', async () => {
+it.each([
+  ['silence', SILENCE],
+  ['a complete response of something before the gateway', BAD_GATEWAY],
+])('after %s the gateway first has to respond to something harmless', async (_, outcome) => {
   let probes = 0;
   rig.gateway.onProbe = () => {
     probes += 1;
     throw new Error('The gateway did not respond to /balance: HTTP 502');
   };
-  rig.gateway.outcome = SILENCE;
+  rig.gateway.outcome = outcome;
   await rig.send();
   expect(probes).toBe(0);
   rig.gateway.outcome = ACCEPTED;
@@ -168,6 +178,11 @@ it.each([
   [
     'waits without a response until the request can be on its way no more',
     SILENCE,
+    onAnyClock(IN_FLIGHT_MAX_MS) + INTERVAL_MS,
+  ],
+  [
+    'waits as long after a complete response of something before the gateway',
+    BAD_GATEWAY,
     onAnyClock(IN_FLIGHT_MAX_MS) + INTERVAL_MS,
   ],
 ])('the pace %s', async (_, outcome, gapMs) => {
