@@ -13,6 +13,8 @@ export default class QuietEnvironment extends TestEnvironment {
 
   async setup() {
     await super.setup();
+    // Under a user's umask of 002 the files that a test writes would be refused: others could write them.
+    process.umask(0o022);
     // Node opens them at their first use, which may be in a test.
     void [process.stdin, process.stdout, process.stderr];
     const { open } = files;
