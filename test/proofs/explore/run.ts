@@ -108,6 +108,30 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
     'ledger/lua/change-payouts.lua',
     ['waitMs > 0', 'false'],
   ],
+  [
+    'a statement about an earlier attempt',
+    'test/ledger/change-payouts.test.ts',
+    'ledger/lua/change-payouts.lua',
+    ["attempt ~= '' and tonumber(attempt)", 'false and tonumber(attempt)'],
+  ],
+  [
+    'a cancellation forgotten at adoption',
+    'test/worker/sender/kept-acts.test.ts',
+    'operator/adoption.ts',
+    ['ledger.putBackEnded(ended, actor)', 'ledger.putBackEnded([], actor)'],
+  ],
+  [
+    'a rejection that does not count',
+    'test/control/policy-authority.test.ts',
+    'control/worker/rejection-authority.ts',
+    ['const [first] = standing;', 'const [first] = [] as typeof standing;'],
+  ],
+  [
+    'a symbol valued by the coin',
+    'test/control/symbol.test.ts',
+    'control/policy/usd-rates.ts',
+    ['if (symbol === undefined) return', 'if (own !== undefined) return'],
+  ],
 ];
 
 const BY_TESTS = FOUND_BY_TESTS.map(([name, test, file, ...edits]) => ({ name, test, plant: { file, edits } }));

@@ -20,6 +20,8 @@ import type { Simulation } from './simulation.js';
 
 const BY = { by: 'ann', reason: 'looked it up' };
 const RELEASES = 2;
+/** More often than the operator, who would settle the payout first. */
+const LOOKS_EVERY_MS = 500;
 
 /** The application, which asks for its payouts again until the ledger has them, and the operators, who tell the truth. */
 export function openUsers(run: Simulation) {
@@ -54,20 +56,28 @@ export function openUsers(run: Simulation) {
   const decideUnknown = async (payout: Payout) => {
     const resolution = truthfulResolution(book.paymentTo(walletOf(payout.payoutId)));
     const refusal = await change(payout, resolution);
-    // A colleague has the same finding in a file, and states it later. While the request was on its way it was none.
+    // A colleague has the same finding in a file. While the request was on its way it was none.
     if (resolution.to === 'queued' && refusal !== 'in_flight' && world.fault(0.3))
-      world.after(world.random.between(1_000, 120_000), () => void stateFromFile(payout));
+      stateFromFile(payout, world.now + world.random.between(1_000, 120_000));
   };
 
-  const stateFromFile = async (then: Payout) => {
+  /** The colleague looks again and again, and states it as soon as the payout is unknown once more, and may be stated. */
+  const stateFromFile = (then: Payout, until: number) => {
+    world.after(LOOKS_EVERY_MS, () => {
+      const now = redis.refuses ? undefined : ledger.payout(then.payoutId);
+      if (now?.state === 'unknown' && now.attempt > then.attempt) void stateAsWritten(then, now, until);
+      else if (world.now < until) stateFromFile(then, until);
+    });
+  };
+
+  const stateAsWritten = async (then: Payout, now: Payout, until: number) => {
     const { payoutId, attempt, updatedAt } = then;
-    const now = redis.refuses ? undefined : ledger.payout(payoutId);
-    if (now?.state !== 'unknown') return;
     if (!pieces.statesAnyAttempt && findStale({ payoutId, attempt, since: Date.parse(updatedAt) }, now) !== undefined) {
       world.situations.meet('a statement about an earlier attempt is refused');
       return;
     }
-    await change(pieces.statesAnyAttempt ? now : then, { to: 'queued' });
+    const refusal = await change(pieces.statesAnyAttempt ? now : then, { to: 'queued' });
+    if (refusal === 'in_flight' && world.now < until) stateFromFile(then, until);
   };
 
   const retry = async (payout: Payout) => {
