@@ -4,6 +4,7 @@ import { readApi, renderApiDoc } from './api-doc.js';
 import { renderAttacks } from './attacks-doc.js';
 import { renderDependencies } from './dependencies-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
+import { renderRooms } from './rooms-doc.js';
 import { renderStatesDoc } from './states-doc.js';
 import { renderTold } from './told-doc.js';
 
@@ -11,7 +12,7 @@ const api = readApi();
 const dependencies = renderDependencies(read('docs/architecture.md'));
 const documents = {
   'docs/api.md': await renderApiDoc(api),
-  'docs/architecture.md': dependencies.text,
+  'docs/architecture.md': renderRooms(dependencies.text),
   'docs/configuration.md': renderSettingsDoc(),
   'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/proofs.md': renderAttacks(read('docs/proofs.md')),
