@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { readApi, renderApiDoc } from './api-doc.js';
 import { renderAttacks } from './attacks-doc.js';
 import { renderDependencies } from './dependencies-doc.js';
+import { renderSendChecks } from './send-checks-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderRooms } from './rooms-doc.js';
 import { renderStatesDoc } from './states-doc.js';
@@ -12,7 +13,7 @@ const api = readApi();
 const dependencies = renderDependencies(read('docs/architecture.md'));
 const documents = {
   'docs/api.md': await renderApiDoc(api),
-  'docs/architecture.md': renderRooms(dependencies.text),
+  'docs/architecture.md': renderSendChecks(renderRooms(dependencies.text)),
   'docs/configuration.md': renderSettingsDoc(),
   'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/proofs.md': renderAttacks(read('docs/proofs.md')),

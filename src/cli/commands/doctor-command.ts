@@ -15,10 +15,14 @@ import { formatCount } from '../../base/format.js';
 import { readWorkerAccounts } from '../context/accounts.js';
 import { help } from '../context/flags.js';
 import { hasKeyring } from '../context/keys.js';
+import { SEND_CHECKS } from '../../worker/sender/send-checks.js';
 import { formatHeadline } from './status-command.js';
 
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red', '✗'] } as const;
 const NAME_WIDTH = 25;
+
+/** In the order in which a worker asks. */
+const BEFORE_A_SEND = `\nBefore each send, the worker checks:\n${SEND_CHECKS.map(({ name }, index) => `${index + 1}. ${name}\n`).join('')}`;
 
 /** Only runs the checks, and reports to the process that started it. */
 const CHECKS_FLAG = '--checks';
@@ -31,7 +35,7 @@ export function defineDoctorCommand(command: Command, context: CliContext): void
       'after',
       help(
         `The first line is the headline of the dashboard. Changes nothing, and can run beside a worker at any time, with the environment of \`payouts worker\`. If HEALTH_PORT is set, it also
-asks the worker that serves there. Exit code 1: a line begins with ✗, so payouts cannot be sent or a safeguard is missing.`,
+asks the worker that serves there. Ends with what the worker itself checks before each send. Exit code 1: a line begins with ✗, so payouts cannot be sent or a safeguard is missing.`,
         'payouts doctor',
         `payouts doctor --json | jq '.checks[] | select(.status != "ok")'`,
       ),
@@ -64,8 +68,9 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
     const shown = headlines.map(({ platformId, tone, headline, detail, command, runbook }) => ({
       ...{ platformId, tone, headline, detail, command, runbook },
     }));
-    context.writeJson({ ok: problems === 0, problems, warnings, headlines: shown, checks });
-  } else context.write(`\n${summarise(problems, warnings)}\n`);
+    const sendChecks = SEND_CHECKS.map(({ name, reason }) => ({ name, reason }));
+    context.writeJson({ ok: problems === 0, problems, warnings, headlines: shown, checks, sendChecks });
+  } else context.write(`\n${summarise(problems, warnings)}\n${BEFORE_A_SEND}`);
   if (problems > 0) throw new CommandFailedError('The checks found problems');
 }
 

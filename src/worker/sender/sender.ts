@@ -1,21 +1,21 @@
 import { followSignals, isAborted } from '../../base/clock.js';
 import type { WithdrawConnection, WithdrawRequest } from '../../gateway/gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
-import { describeJournal, JournalDamagedError } from '../../journal/send-journal.js';
+import { describeJournal } from '../../journal/send-journal.js';
 import { formatDuration } from '../../base/format.js';
-import { errorCode, type ErrorCode, RedisUnavailableError } from '../../base/errors.js';
-import { findFault, type Hold, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
-import type { PayoutState } from '../../ledger/states.js';
+import { errorCode, type ErrorCode } from '../../base/errors.js';
+import type { Payout } from '../../ledger/payout.js';
 import type { BeginSend, CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
 import { AttemptRecorder, type OnUnrecordable, type StopGrace } from './attempt-recorder.js';
 import { connectInTime } from './pacer.js';
-import { cannotKnow, describeUnadopted, noteReplicas } from './journal-audit.js';
+import { noteReplicas } from './journal-audit.js';
 import type { HeldLease } from './lease-keeper.js';
 import { LedgerCheck, type OwnAttempts } from './ledger-check.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
-import { reportMismatch, reportRefusedBegin, SendRecovery } from './recover-sends.js';
+import { reportRefusedBegin, SendRecovery } from './recover-sends.js';
 import type { KeptPause } from './kept-pause.js';
 import type { GrantedSend } from './send-authority.js';
+import { Candidate, type CheckContext, runSendChecks } from './send-checks.js';
 import { type SendReport, toNotSent } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
@@ -47,6 +47,7 @@ export class Sender {
   readonly #heldLease: HeldLease;
   readonly #pause: KeptPause | undefined;
   readonly #check: LedgerCheck;
+  readonly #checks: CheckContext;
   readonly #ownAttempts: OwnAttempts;
   readonly #attempts: AttemptRecorder;
   #after: SendLine['after'];
@@ -79,6 +80,7 @@ export class Sender {
     const outcomes = new OutcomeRecorder(runtime, pause);
     this.#attempts = new AttemptRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
     this.recovery = new SendRecovery(runtime, check, this.#attempts);
+    this.#checks = { runtime, heldLease, check, recovery: this.recovery, pause };
     pacer.holdUntil(heldLease.firstSendAt);
     pacer.holdWhile(heldLease.arrivesUntil);
   }
@@ -89,48 +91,11 @@ export class Sender {
    * @throws RedisUnavailableError if the ledger cannot be read; Error if the journal cannot be read again
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
-    const { clock, journal, pacer, observer, authority } = this.#runtime;
+    const { clock, pacer, observer } = this.#runtime;
     const { lost } = this.#heldLease;
-    try {
-      await journal.ensureWritable();
-    } catch (error) {
-      const reason = (error as Error).message;
-      return error instanceof JournalDamagedError
-        ? reportMismatch({ kind: 'journal', reason })
-        : { kind: 'not_sent', reason, code: errorCode(error) };
-    }
-    // Without this, what operators write to the journal would take effect after a restart only.
-    const conflict = await this.#check.compareJournal();
-    if (conflict !== undefined) return conflict;
-    const hindered = this.#runtime.hindrance();
-    if (hindered !== undefined) return { kind: 'not_sent', reason: hindered, code: 'REDIS_UNAVAILABLE' };
-    if (this.#pause !== undefined) {
-      const reason = await this.#pause.find();
-      if (reason !== undefined) return { kind: 'paused', reason };
-    }
-    const payout = await this.#readQueued(payoutId);
-    if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
-    if (payout instanceof UnreadableRecordError) return await this.#holdForGood(payoutId, payout.message);
-    // The gateway would fail each time, and the payouts behind would wait for good.
-    const fault = findFault(payout);
-    if (fault !== undefined) return await this.#holdForGood(payoutId, `It can never be sent: ${fault}.`);
-    if (payout.notBefore !== undefined && Date.parse(payout.notBefore) > clock.wallNow()) {
-      return { kind: 'early', notBefore: Date.parse(payout.notBefore) };
-    }
-    if (journal.knows(payoutId, payout.attempt + 1)) {
-      return reportMismatch({
-        kind: 'ledger',
-        reason: `The send journal says that payout ${payoutId} was sent, the ledger says that it was not.`,
-      });
-    }
-    if (journal.hasEnded(payoutId)) return await this.#hold(payoutId, payout.attempt, ENDED_BEFORE);
-    const permit = authority?.permit(payout);
-    if (permit?.kind === 'refused') return await this.#hold(payoutId, payout.attempt, permit.hold);
-    try {
-      await authority?.keepRejections?.();
-    } catch (error) {
-      return { kind: 'not_sent', reason: (error as Error).message };
-    }
+    const candidate = new Candidate(payoutId);
+    const refusal = await runSendChecks(this.#checks, candidate, 'find');
+    if (refusal !== undefined) return refusal;
 
     const [startedAt, hadToWait] = [clock.now(), !pacer.isOpen];
     const turn = followSignals(stop, lost);
@@ -139,7 +104,7 @@ export class Sender {
     observer.pacerWaited(clock.now() - startedAt);
     this.#hadToWait = hadToWait;
     try {
-      const begun = await this.#begin(payout, connection);
+      const begun = await this.#begin(candidate, connection);
       return 'kind' in begun ? begun : await this.#write(begun, connection);
     } finally {
       this.#ownAttempts.clearCurrent();
@@ -175,43 +140,18 @@ export class Sender {
     return undefined;
   }
 
-  /** @returns a queued payout, or another's state; the error if the record can never be read */
-  async #readQueued(payoutId: string): Promise<Payout | PayoutState | UnreadableRecordError | undefined> {
-    const payout = await this.#read(payoutId);
-    if (payout instanceof UnreadableRecordError) return payout;
-    if (payout?.state !== 'sending') return payout?.state === 'queued' ? payout : payout?.state;
-    // The begin's reply may be lost; this process knows that it sent nothing.
-    await this.recovery.resolveLeftovers();
-    const again = await this.#read(payoutId);
-    return again instanceof UnreadableRecordError || again?.state === 'queued' ? again : again?.state;
-  }
-
-  async #read(payoutId: string): Promise<Payout | UnreadableRecordError | undefined> {
-    try {
-      return await this.#runtime.senderLedger.readPayout(payoutId);
-    } catch (error) {
-      if (error instanceof UnreadableRecordError) return error;
-      throw error;
-    }
-  }
-
   /** Begins an attempt in the ledger, and writes it to the journal. */
-  async #begin(payout: Payout, { resendsForMs }: WithdrawConnection): Promise<BegunSend | SendReport> {
-    const { clock, journal, makeToken, authority, guardMs, settings } = this.#runtime;
+  async #begin(candidate: Candidate, { resendsForMs }: WithdrawConnection): Promise<BegunSend | SendReport> {
+    const { clock, journal, makeToken, guardMs, settings } = this.#runtime;
+    const { payout } = candidate;
     const inFlightMs = Math.ceil(guardMs + resendsForMs + settings.inFlightMaxMs);
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
-    // Check before the ledger is touched: a begin that is put back would raise the attempt number and hide the fault.
-    const conflict = await this.#check.compareJournal();
-    if (conflict !== undefined) return conflict;
-    if (this.#pause?.reason !== undefined) return { kind: 'paused', reason: this.#pause.reason };
-    // Time has passed, and the journal may have been read again.
-    const permit = authority?.permit(payout);
-    if (permit?.kind === 'refused') return await this.#hold(payout.payoutId, payout.attempt, permit.hold);
-
+    // Before the ledger is touched: a begin that is put back would raise the attempt number and hide the fault.
+    const changed = await runSendChecks(this.#checks, candidate, 'again');
+    if (changed !== undefined) return changed;
+    const { permit } = candidate;
     // Once begun, the send is as durable as it can be; a later hindrance concerns the next one.
-    const hindrance = this.#runtime.hindrance();
-    if (hindrance !== undefined) return { kind: 'not_sent', reason: hindrance, code: 'REDIS_UNAVAILABLE' };
     await noteReplicas(this.#runtime);
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
@@ -253,52 +193,6 @@ export class Sender {
     this.#ownAttempts.confirmBegin(attempt);
     this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
     return undefined;
-  }
-
-  /** The queue goes on. @param attempt - undefined for any */
-  async #hold(payoutId: string, attempt: number | undefined, hold: Hold): Promise<SendReport> {
-    const { senderLedger, journal, observer, logger, authority } = this.#runtime;
-    const { journals } = this.#heldLease.view;
-    if (hold.reason === 'before_birth' && (await cannotKnow(this.#runtime, journals, payoutId))) {
-      return { kind: 'unadopted', reason: describeUnadopted(journal.bornAt) };
-    }
-    try {
-      await authority?.keepRejections?.();
-    } catch (error) {
-      return { kind: 'not_sent', reason: (error as Error).message };
-    }
-    if (!(await senderLedger.holdPayout(payoutId, attempt, hold)))
-      return { kind: 'not_sent', reason: 'the payout changed' };
-    const { kind, reason, message, isTampering } = hold;
-    if (kind === 'policy' || kind === 'rejection') {
-      logger.info(
-        { payoutId, rule: hold.rule, reason: message },
-        kind === 'policy' ? 'payout held by the policy' : 'payout held: a person rejected it',
-      );
-      return { kind: 'skipped', state: 'held' };
-    }
-    if (isTampering) logger.error({ payoutId, reason: message }, 'payout held: it was tampered with');
-    else logger.warn({ payoutId, reason: message }, 'payout held');
-    observer.signatureRefused(reason, isTampering);
-    return { kind: 'skipped', state: 'held' };
-  }
-
-  /** No `enqueue` accepts such a payout, so someone has altered the record. */
-  async #holdForGood(payoutId: string, message: string): Promise<SendReport> {
-    const { observer, logger } = this.#runtime;
-    const hold: Hold = { kind: 'signature', reason: 'fields', message, isTampering: true };
-    try {
-      const report = await this.#hold(payoutId, undefined, hold);
-      // An unreadable record may be in any state; unless it is queued, its job has nothing to do.
-      return report.kind === 'not_sent' ? { kind: 'skipped', state: undefined } : report;
-    } catch (error) {
-      if (error instanceof RedisUnavailableError) throw error;
-      // The script can never read it either. Without a job it blocks no other payout.
-      const { message: cause } = error as Error;
-      logger.error({ payoutId, reason: message, error: cause }, 'payout skipped: its record in Redis is no payout');
-      observer.signatureRefused('fields', true);
-      return { kind: 'skipped', state: undefined };
-    }
   }
 
   /** Another process wrote to the journal during the begin: compare its entries before any write. */
@@ -363,15 +257,6 @@ export class Sender {
     return { kind: 'not_sent', reason, code };
   }
 }
-
-/** An adoption that brought a send of it back, and a statement that it was not sent, lead here; or a write to Redis. */
-const ENDED_BEFORE: Hold = {
-  kind: 'journal',
-  reason: 'ended_before',
-  message:
-    'It was cancelled or written off before, says the send journal: cancel it again. If it is to be paid after all, enqueue it under a new payoutId.',
-  isTampering: false,
-};
 
 function noteOf(permit: GrantedSend | undefined): Pick<SendLine, 'signed' | 'judged'> {
   const { signed, counted } = permit ?? {};
