@@ -7,13 +7,14 @@ import { renderSendChecks } from './send-checks-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderRooms } from './rooms-doc.js';
 import { renderStatesDoc } from './states-doc.js';
+import { renderStops } from './stops-doc.js';
 import { renderTold } from './told-doc.js';
 
 const api = readApi();
 const dependencies = renderDependencies(read('docs/architecture.md'));
 const documents = {
   'docs/api.md': await renderApiDoc(api),
-  'docs/architecture.md': renderSendChecks(renderRooms(dependencies.text)),
+  'docs/architecture.md': renderStops(renderSendChecks(renderRooms(dependencies.text))),
   'docs/configuration.md': renderSettingsDoc(),
   'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/proofs.md': renderAttacks(read('docs/proofs.md')),

@@ -7,6 +7,7 @@ import type { BalanceCover } from '../ledger/reads/balance-cover.js';
 import type { HeldCount } from '../ledger/reads/policy-report.js';
 import { RESPONSE_SLOW_MS, senderOf } from '../ledger/reads/workers.js';
 import { type Command, formatCommand } from './next-steps.js';
+import { STOPS, told } from './stops.js';
 import {
   type LedgerObservation,
   type Observation,
@@ -25,35 +26,37 @@ export interface Headline {
   readonly runbook?: string;
 }
 
-/** The words of each headline, and its runbook. */
+/** The words of each headline, and its runbook; those of a stop are in {@link STOPS}. */
 export const HEADLINES = {
   sending: ['Sending'],
   idle: ['Idle'],
   checking: ['Checking'],
-  redisDown: ['Redis does not respond', 'redis-down'],
-  mismatch: ['Stopped: ledger mismatch', 'ledger-mismatch'],
-  paused: ['Paused', 'paused'],
+  redisDown: told(STOPS.redisDown),
+  mismatch: told(STOPS.objection),
+  otherGateway: told(STOPS.otherGateway),
+  paused: told(STOPS.pause),
+  pauseKept: told(STOPS.keptPause),
   ipNotListed: ['Paused: IP address not listed', 'ip-address'],
   noPermission: ['Paused: no permission', 'ip-address'],
   balanceLow: ['Balance too low', 'balance-low'],
   noWorker: ['No worker', 'worker-missing'],
   noSender: ['Waiting for a sender', 'worker-missing'],
-  silent: ['Sender without heartbeat', 'worker-missing'],
-  refused: ['The worker refuses to send', 'journal'],
-  disk: ['Journal disk', 'disk'],
-  redisRefused: ['Redis cannot be used', 'redis-refused'],
-  replicasMissing: ['Replicas missing', 'replicas-missing'],
-  gatewayDown: ['Gateway down', 'gateway'],
+  silent: told(STOPS.lease),
+  refused: told(STOPS.journalRefused),
+  disk: told(STOPS.journalFull),
+  redisRefused: told(STOPS.redisRefuses),
+  replicasMissing: told(STOPS.replicas),
+  gatewayDown: told(STOPS.gatewayDown),
   gatewaySlow: ['Gateway slow', 'gateway'],
-  noResponse: ['No response from the gateway', 'gateway'],
+  noResponse: told(STOPS.noResponse),
   queriesFail: ['Gateway query fails', 'gateway'],
   pollsFail: ['Polling fails', 'gateway'],
-  sendsFail: ['Sending fails', 'nothing-is-sent'],
-  standsStill: ['Nothing is sent', 'nothing-is-sent'],
+  sendsFail: told(STOPS.clock),
+  standsStill: told(STOPS.queue),
   unknown: ['Unknown payouts', 'unknown'],
   approvals: ['Waits for approval', 'held'],
   holds: ['Holds payouts', 'held'],
-  otherVersion: ['Ledger of another version', 'journal'],
+  otherVersion: told(STOPS.otherVersion),
 } as const satisfies Readonly<Record<string, readonly [words: string, runbook?: string]>>;
 
 type HeadlineName = keyof typeof HEADLINES;
@@ -65,6 +68,8 @@ const LIST_UNKNOWN: Command = { name: 'list', args: ['--state', 'unknown'] };
 /** The first command for the account. That of a mismatch or a pause is in the advice. */
 const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   refused: DOCTOR,
+  otherGateway: DOCTOR,
+  pauseKept: { name: 'events', args: [] },
   disk: DOCTOR,
   redisRefused: DOCTOR,
   replicasMissing: DOCTOR,
@@ -273,6 +278,11 @@ const OBSTACLES: readonly FindObstacle[] = [
   function refused(ledger, sender) {
     return sender?.reason === undefined ? undefined : refusedBy(ledger, sender);
   },
+  function keptPause(ledger, sender) {
+    if (sender?.pauseKept === undefined || ledger.due === 0) return undefined;
+    const detail = 'A pause is in the send journal, and gone from Redis. No operator signed that it ends.';
+    return say(ledger, 'pauseKept', 'bad', detail);
+  },
   function attempts(ledger, sender) {
     const { lastError, lastErrorCode, failedAttempts = 1, nextRetryAt } = sender ?? {};
     if (lastError === undefined) return undefined;
@@ -348,6 +358,7 @@ const HEADLINE_OF_CAUSE: Readonly<Record<string, HeadlineName>> = {
   disk: 'disk',
   redis: 'redisRefused',
   replicas: 'replicasMissing',
+  gateway: 'otherGateway',
 };
 
 function refusedBy(ledger: LedgerObservation, { name, reason = '', cause }: ObservedWorker): Headline {

@@ -83,7 +83,7 @@ const VERSION = readVersion();
 
 interface WorkerFacts {
   readonly status: { readonly role: string; readonly reason?: string; readonly cause?: string };
-  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered' | 'slow'>;
+  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered' | 'slow' | 'resumeWasRefused'>;
   /** When the next send is allowed, on the clock's scale. Undefined before the first lease. */
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
@@ -113,6 +113,7 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
     ...report,
     holdOffUntil: isHeldOff ? toWallClock(opensAt, clock) : undefined,
     noResponse: work.wasUnanswered ? true : undefined,
+    pauseKept: work.resumeWasRefused ? true : undefined,
     slowAt: work.slow && toWallClock(work.slow.at, clock),
     slowMs: work.slow && Math.round(work.slow.durationMs),
     lastError: notSent?.reason,

@@ -24,6 +24,11 @@ export interface RigOptions {
   readonly sandbox?: PayoutWorldOptions['sandbox'];
 }
 
+interface Said {
+  readonly headline?: string;
+  readonly runbook?: string;
+}
+
 /** An account with a Redis of its own, a sandbox gateway and real `payouts` processes. */
 export class Rig {
   readonly redis: OwnRedis;
@@ -149,6 +154,14 @@ export class Rig {
     const { code, stdout, stderr } = await runCli(['doctor', '--json'], { env });
     if (stdout === '') throw new Error(`payouts doctor printed nothing on stdout:\n${stderr}`);
     return { exit: code, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
+  }
+
+  /** What `payouts status` and `/readyz` say of the account. */
+  async said() {
+    const { stdout } = await runCli(['status', '--json'], { env: this.commandEnvironment });
+    const { body } = this.workers.length === 0 ? { body: '{}' } : await this.readyz();
+    const { accounts: [account] = [] } = JSON.parse(body || '{}') as { accounts?: Said[] };
+    return { status: JSON.parse(stdout || '{}') as Said, readyz: account };
   }
 
   async headline() {

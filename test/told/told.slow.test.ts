@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HEADLINES } from '../../src/operator/account-headline.js';
+import { type Stop, STOPS } from '../../src/operator/stops.js';
 import { extrapolate, judgeAlerts, type Snapshot } from './alerts.js';
 import { itInLanes } from './lanes.js';
 import { Rig, untilAnswer } from './rig.js';
@@ -45,6 +46,7 @@ async function expectTold(way: Way) {
       async () => rig.doctor(),
       (found) => isFound(found, doctor),
     );
+    if (way.stop !== undefined) await expectStop(rig, STOPS[way.stop]);
     await expectAlerts(rig, way, before);
   } catch (error) {
     const logs = rig.workers.map((worker) => worker.log().split('\n').slice(-LINES_OF_LOG).join('\n'));
@@ -53,6 +55,19 @@ async function expectTold(way: Way) {
     await rig.close();
   }
 }
+
+/** Status and `/readyz` name the stop in the same words, with the same page. */
+async function expectStop(rig: Rig, { words, runbook, readyz }: Stop) {
+  const expected = { headline: words, runbook: `docs/runbooks/${runbook}.md` };
+  await untilAnswer(
+    `status and /readyz say ${JSON.stringify(expected)}`,
+    async () => rig.said(),
+    (said) => [said.status, ...(readyz === undefined ? [] : [said.readyz])].every((each) => isAlike(each, expected)),
+  );
+}
+
+const isAlike = (said: Partial<Record<'headline' | 'runbook', string>> | undefined, expected: typeof said) =>
+  said?.headline === expected?.headline && said?.runbook === expected?.runbook;
 
 function isFound({ exit, checks }: Awaited<ReturnType<Rig['doctor']>>, doctor: Told['doctor']) {
   const expected = doctor.exit === 0 ? 'warning' : 'problem';

@@ -43,7 +43,13 @@ it('the report of a worker is written, also when it changes, and removed in the 
 
 it('a worker says its role, why its last attempts failed, and until when it holds off', () => {
   const clock = { now: () => 100_000, wallNow: () => 1_000_000 };
-  const work = { notSent: undefined, failedPolls: undefined, wasUnanswered: false, slow: undefined };
+  const work = {
+    notSent: undefined,
+    failedPolls: undefined,
+    wasUnanswered: false,
+    slow: undefined,
+    resumeWasRefused: false,
+  };
   const facts = { work, opensAt: undefined, startedAt: 5, clock, status: { role: 'sender' } };
   const refused = { role: 'refused', reason: 'the journal is damaged' };
   expect(describeWorker({ ...facts, status: refused })).toMatchObject(refused);

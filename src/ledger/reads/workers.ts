@@ -14,6 +14,7 @@ const reportSchema = z.object({
   version: z.string().catch('unknown'),
   holdOffUntil: z.number().optional(),
   noResponse: z.literal(true).optional().catch(undefined),
+  pauseKept: z.literal(true).optional().catch(undefined),
   slowAt: z.number().optional().catch(undefined),
   slowMs: z.number().optional().catch(undefined),
   lastError: z.string().optional(),
@@ -37,7 +38,7 @@ export interface WorkerReport {
   /** `sender`, `standby` or `refused`; a newer version may have others. */
   readonly role: string;
   readonly reason?: string | undefined;
-  /** `redis`, `replicas` or `disk`, if that is why it refuses; earlier versions write none. */
+  /** `redis`, `replicas`, `disk` or `gateway`, if that is why it refuses; earlier versions write none. */
   readonly cause?: string | undefined;
   /** When this was written. It changes with every report; otherwise the process is gone or hangs. */
   readonly at: number;
@@ -48,6 +49,8 @@ export interface WorkerReport {
   readonly holdOffUntil?: number | undefined;
   /** The last send had no trustworthy response. */
   readonly noResponse?: true | undefined;
+  /** A pause in its journal stands, although Redis has none. */
+  readonly pauseKept?: true | undefined;
   /** When the last response came that took longer than {@link RESPONSE_SLOW_MS}, and how long it took. */
   readonly slowAt?: number | undefined;
   readonly slowMs?: number | undefined;

@@ -20,6 +20,8 @@ export interface AccountView extends Pick<
 > {
   readonly redisIsUp: boolean;
   readonly writeRefusal: WriteRefusal | undefined;
+  /** Set if this version cannot read the ledger. */
+  readonly formatError?: UnsupportedFormatError;
   /** How far this machine's wall clock is ahead of Redis's, in ms. Undefined if unknown. */
   readonly clockOffsetMs: number | undefined;
   /**
@@ -66,7 +68,7 @@ export async function viewAccount(account: MonitoredAccount, stuckAfterMs: numbe
     };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
-    return { ...view, status: { role: 'refused', reason: error.message } };
+    return { ...view, formatError: error, status: { role: 'refused', reason: error.message } };
   }
 }
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { InvalidConfigError } from '../../base/errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../../base/logger.js';
 import { systemClock } from '../../base/clock.js';
-import { accountHeadline, type Headline } from '../../operator/account-headline.js';
+import { accountHeadline, type Headline, otherVersionHeadline } from '../../operator/account-headline.js';
 import { senderOf } from '../../ledger/reads/workers.js';
 import { type LedgerObservation, WORKER_SILENT_AFTER_MS } from '../../operator/account-poller.js';
 import { adviseAccount } from '../../operator/account-advice.js';
@@ -41,13 +41,15 @@ interface AccountReadiness {
   readonly platformId: number;
   /** As on the dashboard and in `payouts status`. Undefined if another process works for the account. */
   readonly headline: string | undefined;
+  /** The page that says what to do, such as `docs/runbooks/paused.md`. */
+  readonly runbook?: string;
   readonly role: AccountView['status']['role'];
   /** Of the lease; only in the sender. */
   readonly epoch?: number;
   /** Why a refused account must not send. */
   readonly reason?: string;
-  /** Set if Redis itself, not the ledger's content, is the reason, or its missing replicas, or the journal's disk. */
-  readonly cause?: 'redis' | 'replicas' | 'disk';
+  /** Set if Redis itself is the reason, its missing replicas, the journal's disk, or another gateway's ledger. */
+  readonly cause?: 'redis' | 'replicas' | 'disk' | 'gateway';
   /**
    * Null while Redis is unavailable, or if another process works for the account and reports it. A paused account is
    * ready: it waits for an operator, not for another process.
@@ -109,9 +111,11 @@ function describeAccount(view: AccountView): AccountReadiness {
   const { platformId, status, details, keyring } = view;
   const { stats } = details ?? {};
   const advice = stats === undefined ? [] : adviseAccount(stats, { isSigned: keyring !== undefined });
+  const { headline, runbook } = headlineOf(view) ?? {};
   return {
     platformId,
-    headline: headlineOf(view)?.headline,
+    headline,
+    ...(runbook !== undefined && { runbook }),
     ...status,
     paused: stats?.paused ?? null,
     pausedReason: stats?.pausedReason ?? null,
@@ -121,13 +125,15 @@ function describeAccount(view: AccountView): AccountReadiness {
 }
 
 /** Of what this process knows now. It watches no heartbeat: a sender lives for as long as its reports come. */
-function headlineOf({ platformId, status, work, details, redisIsUp }: AccountView): Headline | undefined {
+function headlineOf({ platformId, status, work, details, redisIsUp, ...view }: AccountView): Headline | undefined {
+  const { writeRefusal, formatError } = view;
   if (!redisIsUp) {
     return accountHeadline({
       redis: { kind: 'unavailable', sinceMs: 0, reason: 'it does not reply' },
       ledger: undefined,
     });
   }
+  if (formatError !== undefined) return otherVersionHeadline(formatError);
   if (details === undefined) return undefined;
   const { stats, workers, due, money, policyReport } = details;
   const wallNow = systemClock.wallNow();
@@ -142,6 +148,7 @@ function headlineOf({ platformId, status, work, details, redisIsUp }: AccountVie
     wallNow,
     life: stats.sender === null ? { kind: 'none' } : { ...stats.sender, kind: isLive ? 'alive' : 'silent', silentMs },
     workers: observed,
+    writeRefusal,
     pausedReason: stats.pausedReason ?? undefined,
     objections: stats.objections.length,
     due,

@@ -152,7 +152,7 @@ export class JournalAudit {
 
   refuseGateway(audience: string): string {
     const reason = describeOtherGateway(audience, this.#runtime.audience);
-    this.#status.refuse(reason, GATEWAY_HINT);
+    this.#status.refuse(reason, GATEWAY_HINT, 'gateway');
     return reason;
   }
 

@@ -35,7 +35,7 @@ export type SenderStatus =
   | { readonly role: 'standby' }
   | { readonly role: 'sender'; readonly epoch: number }
   /** The reason says why and what to do. */
-  | { readonly role: 'refused'; readonly reason: string; readonly cause?: 'disk' };
+  | { readonly role: 'refused'; readonly reason: string; readonly cause?: 'disk' | 'gateway' };
 
 /** A refusal is logged once. */
 export class StatusTracker {
@@ -56,9 +56,9 @@ export class StatusTracker {
 
   /**
    * @param hint - the operator's remedy; without it the reason was logged before
-   * @param cause - whether the disk of the journal is the reason, not what it holds
+   * @param cause - undefined if what the journal holds is the reason
    */
-  refuse(reason: string, hint?: string, cause?: 'disk'): void {
+  refuse(reason: string, hint?: string, cause?: 'disk' | 'gateway'): void {
     const isKnown = this.#status.role === 'refused' && this.#status.reason === reason;
     this.#status = { role: 'refused', reason, ...(cause && { cause }) };
     if (!isKnown && hint !== undefined) this.#logger.error({ reason }, hint);

@@ -55,6 +55,7 @@ const STANDS = 'SendingRefused NoSender StandStill';
 export const JOURNAL_WAYS: readonly Way[] = [
   {
     name: 'The send journal is damaged',
+    stop: 'journalRefused',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, 'nonsense\n')),
     told: told('refused', 'SendingRefused NoSender', UNREADABLE, [1, 'journal and ledger', 'cannot be read']),
   },
@@ -85,12 +86,18 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: 'The ledger is of another gateway',
+    stop: 'otherGateway',
     happens: async (rig) => {
       await rig.pay(1);
       Object.assign(rig.environment, { PAYOUT_AUDIENCE: 'staging' });
       await rig.replaceWorker(async () => rig.world.enqueue(1, 'Q'));
     },
-    told: told('refused', STANDS, [503, 'This Redis has the payouts of'], [1, 'audience', 'and this worker pays at']),
+    told: told(
+      'otherGateway',
+      STANDS,
+      [503, 'This Redis has the payouts of'],
+      [1, 'audience', 'and this worker pays at'],
+    ),
   },
   {
     name: 'The journal of another host objects to the ledger',
@@ -104,6 +111,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: "The journal's disk is full",
+    stop: 'journalFull',
     ...ail('full'),
     repeats: true,
     told: alike('disk', 'JournalDisk StandStill', 200, [1, 'journal folder'], 'ENOSPC'),
@@ -116,6 +124,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: "The journal's disk takes too long, so that a payout is put back again and again",
+    stop: 'clock',
     ...ail('slow 1200'),
     repeats: true,
     told: told(
@@ -127,6 +136,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: "The journal's disk does not answer any more",
+    stop: 'journalHangs',
     ...ail('hang'),
     prepare: async (rig) => {
       await prepareDisk(rig);
@@ -246,6 +256,7 @@ export const SIGNED_WAYS: readonly Way[] = [
   },
   {
     name: 'Someone removes a pause from Redis',
+    stop: 'keptPause',
     prepare: prepareKeys,
     happens: async (rig) => {
       await enqueueSigned(rig, 'P-1');
@@ -256,7 +267,7 @@ export const SIGNED_WAYS: readonly Way[] = [
       await rig.client.hdel(`${rig.prefix}:ledger`, 'pausedReason');
     },
     told: told(
-      'standsStill',
+      'pauseKept',
       'Tampering StandStill',
       [200, 'A pause is gone from Redis, and no operator signed that'],
       [1, 'signed journal', 'although Redis shows no pause'],

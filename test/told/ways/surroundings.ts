@@ -15,7 +15,7 @@ const refuses = (why: string, full = why) =>
   told('redisRefused', 'RedisRefusesWrites', [503, `Redis refuses writes: ${why}`], [1, 'Redis writes', full]);
 
 export const REDIS_WAYS: readonly Way[] = [
-  { name: 'Redis is down', happens: async ({ redis }) => redis.stop(), told: REDIS_DOWN },
+  { name: 'Redis is down', stop: 'redisDown', happens: async ({ redis }) => redis.stop(), told: REDIS_DOWN },
   {
     name: 'Redis hangs',
     happens: async ({ redis }) => Promise.resolve(process.kill(redis.pid, 'SIGSTOP')),
@@ -28,6 +28,7 @@ export const REDIS_WAYS: readonly Way[] = [
   },
   {
     name: 'Redis is full',
+    stop: 'redisRefuses',
     happens: async ({ client }) => client.config('SET', 'maxmemory', '1mb'),
     told: refuses('it is full', 'it is full (maxmemory)'),
   },
@@ -48,6 +49,7 @@ export const REDIS_WAYS: readonly Way[] = [
   },
   {
     name: 'Redis came back empty',
+    stop: 'objection',
     happens: async (rig) => {
       await rig.pay(1);
       await rig.client.flushall();
@@ -61,11 +63,13 @@ export const REDIS_WAYS: readonly Way[] = [
   },
   {
     name: 'Redis may forget what was sent',
+    stop: 'redisForgets',
     happens: async ({ client }) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'),
     told: alike('redisRefused', 'RedisMayForget', 503, [1, 'Redis keeps its data'], 'maxmemory-policy is allkeys-lru'),
   },
   {
     name: 'A replica of Redis is missing',
+    stop: 'replicas',
     environment: { REDIS_REPLICAS: '1' },
     prepare: async ({ redis, client, others }) => {
       await client.config('SET', 'repl-diskless-sync-delay', '0');
@@ -135,6 +139,7 @@ export const QUEUE_WAYS: readonly Way[] = [
 export const GATEWAY_WAYS: readonly Way[] = [
   {
     name: 'The gateway is down',
+    stop: 'gatewayDown',
     happens: async ({ world }) => {
       await world.sandbox.close();
       await world.enqueue(1);
@@ -169,6 +174,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
   },
   {
     name: 'The gateway does not respond to a withdrawal',
+    stop: 'noResponse',
     sandbox: { faults: [{ kind: 'drop-after', times: 1 }] },
     happens: enqueueOne,
     told: told(
@@ -212,12 +218,22 @@ export const GATEWAY_WAYS: readonly Way[] = [
 
 export const ACCOUNT_WAYS: readonly Way[] = [
   {
+    name: 'The gateway rejects one payout after another',
+    stop: 'breaker',
+    environment: { MAX_REJECTIONS_IN_A_ROW: '2' },
+    sandbox: { faults: [{ kind: 'reject' }] },
+    happens: async ({ world }) => world.enqueue(3),
+    told: alike('paused', 'Paused Rejected', 200, [1, 'pause'], '2 rejections in a row'),
+  },
+  {
     name: 'The account is paused',
+    stop: 'pause',
     happens: async ({ operator }) => operator.pause({ by: 'an operator', reason: 'to check it' }),
     told: alike('paused', 'Paused', 200, [1, 'pause'], 'paused: to check it'),
   },
   {
     name: 'The withdraw queue is paused by hand in BullMQ',
+    stop: 'queue',
     happens: async ({ world, client, prefix }) => {
       await client.hset(`${prefix}:withdraw:meta`, 'paused', '1');
       await world.enqueue(1);
@@ -227,6 +243,7 @@ export const ACCOUNT_WAYS: readonly Way[] = [
   },
   {
     name: 'The ledger was written by a newer version',
+    stop: 'otherVersion',
     happens: async ({ client, prefix }) => client.hset(`${prefix}:ledger`, 'format', '99'),
     told: alike('otherVersion', 'SendingRefused NoSender', 503, [1, 'pause'], 'The ledger in Redis has format 99'),
   },
@@ -235,6 +252,7 @@ export const ACCOUNT_WAYS: readonly Way[] = [
 export const WORKER_WAYS: readonly Way[] = [
   {
     name: 'The worker was killed, and none stands by',
+    stop: 'lease',
     happens: async (rig) => {
       await rig.worker.end();
       await rig.world.enqueue(1);

@@ -1,4 +1,5 @@
 import type { HEADLINES } from '../../../src/operator/account-headline.js';
+import type { STOPS } from '../../../src/operator/stops.js';
 import { alertRules } from '../alerts.js';
 import type { Rig, RigOptions } from '../rig.js';
 
@@ -10,6 +11,8 @@ export type Way = RigOptions &
     /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
     happens: (rig: Rig) => Promise<unknown>;
     told: Told;
+    /** If it is one of the stops of an account: it is said in the words, and with the runbook, of that. */
+    stop?: keyof typeof STOPS;
     /** What it counts goes on at the rate since it began, not at that of the last seconds. */
     repeats?: true;
     /** In the simulated time of the alert rules. @defaultValue 60 */
