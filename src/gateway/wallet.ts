@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { bech32, bech32m } from '@scure/base';
 import { parseBase32 } from './wallet/base32-wallet.js';
 import { isBase58, parseBase58 } from './wallet/base58-wallet.js';
+import { bech32Value, findBech32Checksum } from './wallet/bech32-checksum.js';
 import { bothNets, type Chain } from './wallet/chain.js';
 import { crc16, type Untagged, type WalletFamily, wrong } from './wallet/untagged.js';
 
@@ -308,18 +308,24 @@ const BECH32_CHAINS: ReadonlyMap<string, readonly Chain[]> = new Map<string, rea
 const SEGWIT = /^(?:bc|tb|bcrt|ltc|tltc|rltc)1/;
 
 function hasBech32Checksum(lower: string): boolean {
-  const former = bech32.decodeUnsafe(lower, false);
-  if (!SEGWIT.test(lower)) return former !== undefined || bech32m.decodeUnsafe(lower, false) !== undefined;
+  const checksum = findBech32Checksum(lower);
+  if (checksum === undefined || !SEGWIT.test(lower)) return checksum !== undefined;
   // Bitcoin's first version has one checksum, all later ones the other. A mix-up pays no one.
-  const [version = 0, ...program] = (former ?? bech32m.decodeUnsafe(lower, false))?.words ?? [32];
-  const bytes = countBytes(program);
-  if (version === 0) return former !== undefined && (bytes === 20 || bytes === 32);
-  return former === undefined && version <= 16 && bytes >= 2 && bytes <= 40;
+  const first = lower.lastIndexOf('1') + 1;
+  const count = lower.length - BECH32_CHECKSUM_LETTERS - first;
+  // Without a version.
+  if (count === 0) return false;
+  const version = bech32Value(lower, first);
+  const bytes = countBytes(count - 1, count === 1 ? 0 : bech32Value(lower, first + count - 1));
+  if (version === 0) return checksum === 'bech32' && (bytes === 20 || bytes === 32);
+  return checksum === 'bech32m' && version <= 16 && bytes >= 2 && bytes <= 40;
 }
 
+const BECH32_CHECKSUM_LETTERS = 6;
+
 /** 0 if the words of 5 bits have more padding than they need, or padding that is not zero. */
-function countBytes(words: readonly number[]): number {
-  const spareBits = (words.length * 5) % 8;
-  const isPadded = spareBits < 5 && ((words.at(-1) ?? 0) & ((1 << spareBits) - 1)) === 0;
-  return isPadded ? Math.floor((words.length * 5) / 8) : 0;
+function countBytes(words: number, last: number): number {
+  const spareBits = (words * 5) % 8;
+  const isPadded = spareBits < 5 && (last & ((1 << spareBits) - 1)) === 0;
+  return isPadded ? Math.floor((words * 5) / 8) : 0;
 }

@@ -2,6 +2,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58, base58xmr, base58xrp } from '@scure/base';
 import { bothNets, type Chain } from './chain.js';
+import { decodeBase58 } from './decode-base58.js';
 import { checksum, decodeChecked, type Untagged, wrong } from './untagged.js';
 
 /** Addresses in the letters of Base58: most are their own spelling, those of XRP, Polkadot and Monero have several. */
@@ -24,7 +25,7 @@ export function parseBase58(text: string, isChecked: boolean): Untagged | undefi
     if (account !== undefined) return account;
   }
   if (!isChecked) return { family: undefined, key: text };
-  const bytes = base58.decode(text);
+  const bytes = decodeBase58(text);
   if (bytes.length === 32) return { family: 'base58', key: text, chains: SOLANA };
   const body = decodeChecked(bytes);
   if (body !== undefined) return { family: 'base58', key: text, chains: VERSIONS.get(versionOf(body)) };
@@ -34,7 +35,7 @@ export function parseBase58(text: string, isChecked: boolean): Untagged | undefi
 /** Bytes with a checksum, or 32 bytes without one, such as Solana's. Tron's may begin with `TB1`, like bech32. */
 export function isBase58(text: string): boolean {
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return false;
-  const bytes = base58.decode(text);
+  const bytes = decodeBase58(text);
   return bytes.length === 32 || decodeChecked(bytes) !== undefined;
 }
 
@@ -103,7 +104,7 @@ const SS58_CHAINS = new Map<number, readonly Chain[]>([
  * @see https://docs.polkadot.com/polkadot-protocol/parachain-basics/accounts/
  */
 function parseSs58(text: string): Untagged | undefined {
-  const bytes = base58.decode(text);
+  const bytes = decodeBase58(text);
   const isLong = bytes.length === 36 && ((bytes[0] ?? 0) & 0xc0) === 0x40;
   if (!isLong && (bytes.length !== 35 || (bytes[0] ?? 0) >= 64)) return undefined;
   const account = bytes.subarray(isLong ? 2 : 1, -2);
@@ -127,7 +128,7 @@ function ss58Checksum(body: Uint8Array): Uint8Array {
 
 function parseLong(text: string, isChecked: boolean): Untagged | undefined {
   if (text.length === 95 || text.length === 106) return parseMonero(text, isChecked);
-  return isChecked ? parseByron(text, base58.decode(text)) : { family: undefined, key: text };
+  return isChecked ? parseByron(text, decodeBase58(text)) : { family: undefined, key: text };
 }
 
 /** Standard, integrated and subaddresses. */
