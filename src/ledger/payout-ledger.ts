@@ -70,7 +70,7 @@ export class PayoutLedger {
       chunks.map(async (part) =>
         run(
           'enqueue-payouts',
-          [at, toTimeText(at), toTimeText(at + SIGNERS_AHEAD_MS), ...part.flatMap(toArguments)],
+          [at, toTimeText(at), toTimeText(at + SIGNERS_AHEAD_MS), JSON.stringify(part.map(toArgument))],
           part.flatMap((payout) => keysOf(keys, payout)),
         ),
       ),
@@ -254,9 +254,9 @@ function parseTrace(reply: unknown): string | undefined {
   return rejection?.kind === 'not_new' ? rejection.trace : undefined;
 }
 
-function toArguments(payout: NewPayout): (string | number)[] {
-  const fields = toRecordFields(payout);
-  return [payout.batch === undefined ? 0 : 1, payout.signed?.isVerified === true ? 1 : 0, fields.length, ...fields];
+function toArgument(payout: NewPayout): (string | number)[] {
+  const isVerified = payout.signed?.isVerified === true;
+  return [payout.batch === undefined ? 0 : 1, isVerified ? 1 : 0, ...toRecordFields(payout)];
 }
 
 /** How far a signer's clock may be ahead: a worker tolerates the same. */

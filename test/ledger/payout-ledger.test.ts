@@ -30,6 +30,7 @@ import {
   unchanged,
   useAccount,
 } from './support/use-account.js';
+import { openTestAccount } from './support/test-account.js';
 
 useAccount();
 
@@ -85,6 +86,42 @@ it('enqueue returns results in the order of the payouts, also when one is given 
   const kinds = (await ledger.enqueue(given)).map(({ kind }) => kind);
   expect(kinds).toEqual(['created', 'exists', 'exists', 'conflict']);
   expect(await ledger.enqueue([])).toEqual([]);
+});
+
+/** Every key of an account with what it holds; the ids of events are Redis's own. */
+async function readAll({ redis: client, connection: { keys: own } }: typeof account): Promise<unknown> {
+  const all = (await client.keys(`${own.prefix}:*`)).sort();
+  const contents = await Promise.all(
+    all.map(async (key): Promise<unknown> => {
+      const type = await client.type(key);
+      if (type === 'hash') return client.hgetall(key);
+      if (type === 'stream') return (await client.xrange(key, '-', '+')).map(([, fields]) => fields);
+      return type === 'zset' ? client.zrange(key, 0, '-1', 'WITHSCORES') : { type };
+    }),
+  );
+  return Object.fromEntries(all.map((key, index) => [key.slice(own.prefix.length), contents[index]]));
+}
+
+it('payouts that are enqueued together are stored to the field like those that are enqueued one by one', async () => {
+  const signed = { key: 'k', signature: 's'.repeat(86), issuedAt: AT, expiresAt: '2030-01-02T00:00:00.000Z' };
+  const payouts = [
+    aPayout('a', { batch: 'b', reference: 'r "\\ \u{1f4b6}', metadata: { text: 'ä\u0000\ud800', list: [1.5, null] } }),
+    aPayout('c', { symbol: 'USD', priority: 2_097_152, notBefore: '2031-01-01T00:00:00Z' }),
+    { ...aPayout('d', { batch: 'b', amount: '123456789012345678901234567890.000000000000000001' }), signed },
+    ...names(40).map((payoutId) => aPayout(payoutId)),
+  ];
+  const other = openTestAccount();
+  try {
+    await ledger.enqueue(payouts);
+    for (const payout of payouts) await other.ledger.enqueue([payout]);
+    const together = await readAll(account);
+    expect(together).toEqual(await readAll(other));
+    // Nothing is left to complete.
+    expect(JSON.stringify(together)).not.toContain('pending');
+    expect(await get('a')).toMatchObject({ reference: 'r "\\ \u{1f4b6}', metadata: { text: 'ä\u0000\ud800' } });
+  } finally {
+    await other.close();
+  }
 });
 
 it('enqueue sends 1000 payouts to Redis in one round trip: nothing waits for a reply', async () => {
