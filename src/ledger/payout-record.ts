@@ -16,15 +16,13 @@ export type PayoutRecord = Readonly<Record<string, string>>;
 /** Absent fields take no room. */
 export function toRecordFields(payout: Omit<NewPayout, 'payoutId'>): string[] {
   const { metadata, signed, requestedBy = signed?.requestedBy, ...plain } = payout;
-  const fields = Object.entries(plain).flatMap(([field, value]) =>
-    value === undefined || field === 'payoutId' ? [] : [field, String(value)],
-  );
-  return [
-    ...fields,
-    ...(metadata === undefined ? [] : ['metadata', JSON.stringify(metadata)]),
-    ...(requestedBy === undefined ? [] : ['requestedBy', requestedBy]),
-    ...(signed === undefined ? [] : toSignatureFields(signed)),
-  ];
+  const fields: string[] = [];
+  for (const [field, value] of Object.entries(plain))
+    if (value !== undefined && field !== 'payoutId') fields.push(field, String(value));
+  if (metadata !== undefined) fields.push('metadata', JSON.stringify(metadata));
+  if (requestedBy !== undefined) fields.push('requestedBy', requestedBy);
+  if (signed !== undefined) fields.push(...toSignatureFields(signed));
+  return fields;
 }
 
 /** A reply of HGETALL inside a script: field, value, field, value, … */

@@ -4,6 +4,7 @@ import { isNothing, parseInput } from '../base/fields.js';
 import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
 import { findUnpayable } from '../gateway/wallet/unpayable.js';
 import { type NewPayout, type PayoutInput, payoutInputSchema } from '../ledger/payout.js';
+import { toPlainPayout } from './plain-payout.js';
 import type { PayoutSigner } from './producer-control.js';
 
 /** With its wallet: parsing an address takes most of the time of a check. */
@@ -14,7 +15,7 @@ export interface ParsedPayout {
 
 /** Checks a payout to enqueue or sign. @throws InvalidInputError naming field, rule and value */
 export function parsePayout(input: unknown, rule: RecipientRule): ParsedPayout {
-  const payout = parseInput(payoutInputSchema, input);
+  const payout = toPlainPayout(input) ?? parseInput(payoutInputSchema, input);
   const wallet = checkRecipient(payout.addressTo, rule);
   return { payout: asItIsNow(payout), wallet };
 }
@@ -27,7 +28,7 @@ export function parsePayouts(
   rule: RecipientRule,
   signer: Pick<PayoutSigner, 'check'> | undefined,
 ): ParsedPayout[] {
-  parseInput(listSchema, { payouts: inputs });
+  if (!Array.isArray(inputs)) parseInput(listSchema, { payouts: inputs });
   return checkEach(inputs, (input) => {
     const parsed = parsePayout(input, rule);
     signer?.check(parsed.payout);

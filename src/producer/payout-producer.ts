@@ -88,6 +88,8 @@ const cancelSchema = z.strictObject({
 
 const signalField = z.instanceof(AbortSignal, { error: 'must be an AbortSignal' }).optional();
 
+const NO_OPTIONS: { readonly signal?: undefined } = {};
+
 const enqueueSchema = z.strictObject({ signal: signalField });
 
 const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at least 0'), signal: signalField });
@@ -150,10 +152,10 @@ export class PayoutProducer {
    */
   async enqueue(
     input: PayoutInput,
-    options: { readonly signal?: AbortSignal | undefined } = {},
+    options: { readonly signal?: AbortSignal | undefined } = NO_OPTIONS,
   ): Promise<EnqueuedPayout> {
     this.#use();
-    const { signal } = parseInput(enqueueSchema, options);
+    const { signal } = options === NO_OPTIONS ? options : parseInput(enqueueSchema, options);
     const parsed = parsePayout(input, { checksums: this.#checksums });
     const { payout } = parsed;
     const intake = await this.#openIntake();
