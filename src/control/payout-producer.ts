@@ -10,7 +10,7 @@ import {
 import type { ProducerControl } from '../producer/producer-control.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import { BroughtSignatures } from './intents/brought-signatures.js';
-import { PayoutSigner, signForLedger } from './intents/intent-signer.js';
+import { PayoutSigner, signAllForLedger, signForLedger } from './intents/intent-signer.js';
 import { ReceiptVerifier } from './intents/receipt.js';
 import { openAudience } from './keys/audience.js';
 import { readKeyringFile } from './keys/keyring.js';
@@ -85,6 +85,10 @@ function openControl(options: PayoutProducerOptions): ProducerControl | undefine
     sign: (payout) => {
       const given = brought?.verify(payout) ?? payout;
       return signer === undefined ? given : signForLedger(signer, given);
+    },
+    signAll: async (payouts) => {
+      const given = payouts.map((payout) => brought?.verify(payout) ?? payout);
+      return signer === undefined ? given : signAllForLedger(signer, given);
     },
     mark: (payout) => verifier?.mark(payout) ?? payout,
   };

@@ -52,15 +52,14 @@ export class PayoutIntake {
 
   /**
    * Writes payouts to the ledger by chunks. While Redis writes one, the previous one's jobs are prepared.
-   * @param chunks - of about {@link CHUNK_SIZE} payouts; the next is read during a write
-   * @param signer - signs unsigned payouts, chunk by chunk. So signing never blocks the process for long, and no
-   * signature predates its payout
+   * @param chunks - of about {@link CHUNK_SIZE} payouts; the next is read and signed during a write
+   * @param signer - signs unsigned payouts, chunk by chunk, so that no signature predates the reading of its payout
    * @returns the results chunk by chunk; at the end all have their jobs or are left to the outbox
    * @throws RedisUnavailableError if the ledger cannot be written; earlier chunks stay accepted
    */
   async *enqueueChunks(
     chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
-    signer: Pick<PayoutSigner, 'sign'> | undefined,
+    signer: Pick<PayoutSigner, 'signAll'> | undefined,
   ): AsyncGenerator<EnqueueResult[]> {
     let jobless: AcceptedPayouts | undefined;
     let [before, delivered] = [Promise.resolve(), Promise.resolve()];
@@ -69,12 +68,11 @@ export class PayoutIntake {
       [before, delivered] = [delivered, this.#lane.deliver(jobless, { isAwaited: true })];
       jobless = undefined;
     };
-    const reader = toAsync(chunks);
+    const reader = signed(chunks, signer);
     try {
       for (let next = await reader.next(); next.done !== true;) {
         const chunk = next.value;
-        const given = signer === undefined ? chunk : chunk.map((payout) => signer.sign(payout));
-        const writing = unhandledLater(this.#account.ledger.enqueue(given));
+        const writing = unhandledLater(this.#account.ledger.enqueue(chunk));
         // Two chunks of jobs at a time: more would fill memory if Redis is slow. With one, the jobs would be prepared
         // only after the script has run, because the outbox is cleared behind it.
         await before;
@@ -103,8 +101,11 @@ export class PayoutIntake {
   }
 }
 
-async function* toAsync<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, undefined> {
-  yield* items;
+async function* signed(
+  chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
+  signer: Pick<PayoutSigner, 'signAll'> | undefined,
+): AsyncGenerator<readonly NewPayout[], undefined> {
+  for await (const chunk of chunks) yield signer === undefined ? chunk : await signer.signAll(chunk);
   return undefined;
 }
 

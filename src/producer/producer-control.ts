@@ -8,6 +8,8 @@ export interface PayoutSigner {
   check(payout: NewPayout): void;
   /** A signed payout keeps its signature. */
   sign(payout: NewPayout): NewPayout;
+  /** {@link sign} of many, which leaves this thread free. */
+  signAll(payouts: readonly NewPayout[]): Promise<NewPayout[]>;
 }
 
 /** The port to control of money. */

@@ -3,7 +3,7 @@ import { isAborted } from '../../base/clock.js';
 import { readConfig } from '../../base/config.js';
 import { ConflictError, StoppedError } from '../../base/errors.js';
 import { formatCount, formatDuration } from '../../base/format.js';
-import { checkSignable, PayoutSigner, signForLedger } from '../../control/intents/intent-signer.js';
+import { checkSignable, PayoutSigner, signAllForLedger } from '../../control/intents/intent-signer.js';
 import type { SigningKey } from '../../control/keys/signing-key.js';
 import { type NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
@@ -210,7 +210,7 @@ async function* enqueueChunks(
   };
   const isSigning = key !== undefined && audience !== undefined;
   const signer = isSigning ? new PayoutSigner({ key, audience, ...account.ledger.connection }) : undefined;
-  const own = signer && { sign: (payout: NewPayout) => signForLedger(signer, payout) };
+  const own = signer && { signAll: async (payouts: readonly NewPayout[]) => signAllForLedger(signer, payouts) };
   yield* (await PayoutIntake.open(account)).enqueueChunks(chunks(), own);
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.js';
 import { InvalidInputError } from '../../base/errors.js';
 import type { IntentSignature, StoredSignature } from '../../ledger/control-record.js';
 import type { NewPayout } from '../../ledger/payout.js';
-import { signText } from '../keys/ed25519.js';
+import { signText, signTextAside } from '../keys/ed25519.js';
 import type { SigningKey } from '../keys/signing-key.js';
 import { formatIntent, intentOf, type SignedFields } from './intent.js';
 import { StatementError } from './statement.js';
@@ -17,6 +17,13 @@ export interface Signing {
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 
+type Given = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
+
+interface PreparedText {
+  readonly text: string;
+  readonly toSignature: (signature: string) => IntentSignature;
+}
+
 export class IntentSigner {
   readonly #signing: Signing;
 
@@ -24,18 +31,25 @@ export class IntentSigner {
     this.#signing = signing;
   }
 
-  sign(
-    fields: SignedFields,
-    { metadata, requestedBy }: Pick<StoredSignature, 'metadata' | 'requestedBy'> = {},
-  ): IntentSignature {
+  sign(fields: SignedFields, given: Given = {}): IntentSignature {
+    const { text, toSignature } = this.#prepare(fields, given);
+    return toSignature(signText(text, this.#signing.key.privateKey));
+  }
+
+  /** Like {@link sign}, on another thread. */
+  async signAside(fields: SignedFields, given: Given = {}): Promise<IntentSignature> {
+    const { text, toSignature } = this.#prepare(fields, given);
+    return toSignature(await signTextAside(text, this.#signing.key.privateKey));
+  }
+
+  #prepare(fields: SignedFields, { metadata, requestedBy }: Given): PreparedText {
     const { key, platformId, audience, clock } = this.#signing;
     const now = clock.wallNow();
     const [issuedAt, expiresAt] = [new Date(now).toISOString(), new Date(now + INTENT_LIFETIME_MS).toISOString()];
     const times = { issuedAt, expiresAt };
     const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
     const person = requestedBy === undefined ? {} : { requestedBy };
-    const signature = signText(text, key.privateKey);
-    return { key: key.name, signature, audience, ...times, ...person };
+    return { text, toSignature: (signature) => ({ key: key.name, signature, audience, ...times, ...person }) };
   }
 }
 
@@ -61,23 +75,58 @@ export class PayoutSigner {
   sign(payout: NewPayout): NewPayout {
     if (payout.signed !== undefined) return payout;
     this.check(payout);
-    const { metadata, requestedBy } = payout;
-    const text = metadata === undefined ? undefined : JSON.stringify(metadata);
     try {
-      return { ...payout, signed: this.#signer.sign(payout, { metadata: text, requestedBy }) };
+      return { ...payout, signed: this.#signer.sign(payout, givenBy(payout)) };
     } catch (error) {
-      if (!(error instanceof StatementError)) throw error;
-      const message = 'must not contain control characters, line separators or lone surrogates';
-      throw new InvalidInputError([{ field: error.field, message }]);
+      throw toInputError(error);
+    }
+  }
+
+  /**
+   * Signs unsigned payouts on other threads. Their metadata must not change meanwhile.
+   * @throws InvalidInputError
+   */
+  async signAll(payouts: readonly NewPayout[]): Promise<NewPayout[]> {
+    return Promise.all(payouts.map(async (payout) => this.#signAside(payout)));
+  }
+
+  async #signAside(payout: NewPayout): Promise<NewPayout> {
+    if (payout.signed !== undefined) return payout;
+    this.check(payout);
+    try {
+      return { ...payout, signed: await this.#signer.signAside(payout, givenBy(payout)) };
+    } catch (error) {
+      throw toInputError(error);
     }
   }
 }
 
+function givenBy({ metadata, requestedBy }: NewPayout): Given {
+  return { metadata: metadata === undefined ? undefined : JSON.stringify(metadata), requestedBy };
+}
+
+function toInputError(error: unknown): unknown {
+  if (!(error instanceof StatementError)) return error;
+  const message = 'must not contain control characters, line separators or lone surrogates';
+  return new InvalidInputError([{ field: error.field, message }]);
+}
+
 /** Signs an unsigned payout for the ledger, which lets this process's own signature replace another. */
 export function signForLedger(signer: Pick<PayoutSigner, 'sign'>, payout: NewPayout): NewPayout {
-  if (payout.signed !== undefined) return payout;
-  const { signed, ...rest } = signer.sign(payout);
-  return { ...rest, ...(signed && { signed: { ...signed, isVerified: true } }) };
+  return payout.signed === undefined ? asVerified(signer.sign(payout)) : payout;
+}
+
+/** {@link signForLedger} of many, on other threads. */
+export async function signAllForLedger(
+  signer: Pick<PayoutSigner, 'signAll'>,
+  payouts: readonly NewPayout[],
+): Promise<NewPayout[]> {
+  const signed = await signer.signAll(payouts);
+  return signed.map((payout, index) => (payouts[index]?.signed === undefined ? asVerified(payout) : payout));
+}
+
+function asVerified({ signed, ...payout }: NewPayout): NewPayout {
+  return { ...payout, ...(signed && { signed: { ...signed, isVerified: true } }) };
 }
 
 const LIFETIME_DAYS = INTENT_LIFETIME_MS / 86_400_000;

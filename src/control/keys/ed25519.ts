@@ -45,6 +45,16 @@ export function signText(text: string, privateKey: KeyObject): string {
   return sign(null, Buffer.from(text, 'utf8'), privateKey).toString('base64url');
 }
 
+/** The same signature, made on another thread. */
+export async function signTextAside(text: string, privateKey: KeyObject): Promise<string> {
+  return new Promise((resolve, reject) => {
+    sign(null, Buffer.from(text, 'utf8'), privateKey, (error, signature) => {
+      if (error === null) resolve(signature.toString('base64url'));
+      else reject(error);
+    });
+  });
+}
+
 /** Verifies a signature. Only its one canonical base64url form counts, so that no second text is the same signature. */
 export function verifyText(text: string, signature: string, publicKey: KeyObject): boolean {
   const bytes = Buffer.from(signature, 'base64url');
