@@ -82,8 +82,15 @@ export class TransactionMismatchError extends ConflictError {}
  * A signature or an approval is missing or does not count. The message says which check failed. Nothing was changed.
  */
 export class NotVerifiedError extends PayoutError {
-  constructor(message: string) {
-    super('NOT_VERIFIED', message);
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('NOT_VERIFIED', message, options);
+  }
+}
+
+/** A record or a key of the ledger cannot be read: someone has altered it in Redis. Nothing was changed. */
+export class UnreadableRecordError extends NotVerifiedError {
+  constructor(what: string, cause: Error) {
+    super(`${what} in Redis cannot be read: ${cause.message}`, { cause });
   }
 }
 

@@ -30,6 +30,14 @@ export function formatState(state: string): string {
   return state.replaceAll('_', ' ');
 }
 
+/** The last moment that a date can be, ms since 1970. */
+export const LAST_TIME_MS = 8.64e15;
+
+/** A stored time, ms since 1970, as ISO 8601. What is no time, because someone has altered it, becomes 1970. */
+export function toIsoTime(time: number): string {
+  return new Date(Math.abs(time) <= LAST_TIME_MS ? time : 0).toISOString();
+}
+
 /** An ISO time to the second, in UTC, for a heading that names the time zone. */
 export function formatTime(iso: string): string {
   return iso.replace('T', ' ').replace(/(\.\d+)?Z$/, '');

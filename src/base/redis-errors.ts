@@ -1,4 +1,4 @@
-import { InvalidConfigError, PayoutError, RedisUnavailableError } from './errors.js';
+import { InvalidConfigError, PayoutError, RedisUnavailableError, UnreadableRecordError } from './errors.js';
 
 /** What ioredis's errors mean, so that callers need not know ioredis. */
 
@@ -44,15 +44,25 @@ const CONNECTION_ERROR_CODE =
 
 /**
  * Converts a failed Redis call into this project's error, so that callers need not know ioredis.
- * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; other errors,
- * such as a wrong type or a script's own, unchanged
+ * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; an
+ * UnreadableRecordError for a key of another type; other errors, such as a script's own, unchanged
  */
 export function toRedisError(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof PayoutError || !isUnavailable(error)) return error;
+  if (!(error instanceof Error) || error instanceof PayoutError) return error;
+  if (replyCode(error) === 'WRONGTYPE') return new UnreadableRecordError(keyOf(error), error);
+  if (!isUnavailable(error)) return error;
   return new RedisUnavailableError(
     `Redis unavailable (${describeTrouble(error)}): check that it runs, and the address, user and password in REDIS_URL; asking again is safe`,
     { cause: error },
   );
+}
+
+/** ioredis adds the command to Redis's error. A script has several keys, and Redis does not say which one it was. */
+function keyOf({
+  command,
+}: Error & { readonly command?: { readonly name: string; readonly args: unknown[] } }): string {
+  const keys = (command?.args ?? []).filter((text) => typeof text === 'string' && text.startsWith('{payouts:'));
+  return keys.length === 1 ? `The key ${String(keys[0])}` : 'A key of the ledger';
 }
 
 function isUnavailable(error: Error): boolean {

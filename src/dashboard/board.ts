@@ -13,7 +13,7 @@ import type { Router } from 'express';
 import { RedisUnavailableError } from '../base/errors.js';
 import { formatCurrency, shorten } from '../base/format.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import { readPayouts } from '../ledger/reads/payout-queries.js';
+import { readEach } from '../ledger/reads/payout-queries.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutJobData, PayoutQueues } from '../queues/payout-queues.js';
 import { toRedisError } from '../base/redis-errors.js';
@@ -126,8 +126,12 @@ class PayoutJobAdapter extends BullMQAdapter {
   }
 
   async #withPayouts(jobs: Job[]): Promise<Job[]> {
-    const payoutIds = jobs.map(({ data }) => (data as PayoutJobData).payoutId);
-    const payouts = await readPayouts(this.#ledger.connection, payoutIds);
+    const payoutIds = jobs.map(({ data }) => (data as PayoutJobData | null)?.payoutId);
+    // A job whose data someone has altered names none.
+    const { payouts } = await readEach(
+      this.#ledger.connection,
+      payoutIds.filter((payoutId) => typeof payoutId === 'string'),
+    );
     const byId = new Map(payouts.map((payout) => [payout.payoutId, payout]));
     for (const job of jobs) {
       const data = job.data as PayoutJobData;

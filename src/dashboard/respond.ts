@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
-import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
+import { RedisUnavailableError, UnreadableRecordError, UnsupportedFormatError } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
 import { html } from './layout/html.js';
 import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layout.js';
@@ -74,6 +74,9 @@ export function respondToError(
     const site = toSite(request);
     if (error.status === 400) {
       response.status(400).send(messagePage(site, { title: 'Not found', text: 'The URL is malformed.' }));
+    } else if (error instanceof UnreadableRecordError) {
+      logger.error({ path: request.path, error: error.message }, 'Redis has what cannot be read');
+      response.status(422).send(messagePage(site, describeError(error)));
     } else {
       logger.error({ path: request.path, error: error.stack }, 'request failed');
       response.status(500).send(messagePage(site, describeError(error)));
@@ -86,6 +89,9 @@ function describeError(error: Error): Message {
   if (error instanceof UnsupportedFormatError) {
     const { headline, detail = '', runbook } = otherVersionHeadline(error);
     return { title: headline, text: detail, ...(runbook !== undefined && { runbook }) };
+  }
+  if (error instanceof UnreadableRecordError) {
+    return { title: 'Cannot be read', text: error.message, runbook: 'docs/runbooks/redis-altered.md' };
   }
   return { title: 'Internal error', text: 'Internal error; see the log of the dashboard.' };
 }

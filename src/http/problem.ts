@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { ConflictError, InvalidInputError, PayoutError } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
-import { UnreadableRecordError } from '../ledger/payout.js';
 
 /** Errors as `application/problem+json` (RFC 9457). */
 
@@ -51,7 +50,6 @@ export function toProblemReply(code: Code, detail: string, extras?: object, head
 /** @param route - for the log, which has the text of an error that nobody expected */
 export function describeProblem(error: unknown, logger: Logger, route: string): Reply {
   if (error instanceof RefusedError) return error.reply;
-  if (error instanceof UnreadableRecordError) return toProblemReply('NOT_VERIFIED', error.message);
   if (error instanceof RangeError && error.message.startsWith('Maximum call stack')) {
     return describeProblem(new InvalidInputError([{ field: 'body', message: 'is nested too deeply' }]), logger, route);
   }

@@ -1,6 +1,6 @@
 import { type ChainableCommander, Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
-import { UnsupportedFormatError } from '../base/errors.js';
+import { UnreadableRecordError, UnsupportedFormatError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { toRedisError } from '../base/redis-errors.js';
 import { readSource } from '../base/source-path.cjs';
@@ -42,25 +42,66 @@ export async function pipelined(
   { redis }: Pick<LedgerConnection, 'redis'>,
   fill: (pipeline: ChainableCommander) => void,
 ): Promise<unknown[]> {
+  const results = await settle(redis, record(fill));
+  return results.map(({ error, reply }) => {
+    if (error !== undefined) throw error;
+    return reply;
+  });
+}
+
+export interface ReadableReplies {
+  /** Undefined for a key of another type. */
+  readonly replies: unknown[];
+  /** The keys of another type, each once. */
+  readonly unreadable: readonly string[];
+}
+
+/** As {@link pipelined}, but what cannot be read hides nothing beside it. */
+export async function pipelinedReadable(
+  { redis }: Pick<LedgerConnection, 'redis'>,
+  fill: (pipeline: ChainableCommander) => void,
+): Promise<ReadableReplies> {
   const commands = record(fill);
+  const results = await settle(redis, commands);
+  const unreadable = new Set<string>();
+  const replies = results.map(({ error, reply }, index) => {
+    if (error === undefined) return reply;
+    if (!(error instanceof UnreadableRecordError)) throw error;
+    unreadable.add(commands[index]?.key ?? '');
+    return undefined;
+  });
+  return { replies, unreadable: [...unreadable] };
+}
+
+interface Settled {
+  readonly error?: Error;
+  readonly reply?: unknown;
+}
+
+async function settle(redis: RedisClient, commands: readonly Command[]): Promise<Settled[]> {
+  // A single command avoids the pipeline, which copies every script of the connection.
+  if (redis instanceof Cluster || commands.length === 1) {
+    const settled = await Promise.allSettled(commands.map(({ run }) => run(redis)));
+    return settled.map((each) =>
+      each.status === 'fulfilled' ? { reply: each.value } : { error: toRedisError(each.reason) as Error },
+    );
+  }
+  const pipeline = redis.pipeline();
+  for (const { run } of commands) void run(pipeline);
   try {
-    // A single command avoids the pipeline, which copies every script of the connection.
-    if (redis instanceof Cluster || commands.length === 1) {
-      return await Promise.all(commands.map((command) => command(redis)));
-    }
-    const pipeline = redis.pipeline();
-    for (const command of commands) void command(pipeline);
     const results = await pipeline.exec();
-    return (results ?? []).map(([error, reply]) => {
-      if (error !== null) throw error;
-      return reply;
-    });
+    return (results ?? []).map(([error, reply]) =>
+      error === null ? { reply } : { error: toRedisError(error) as Error },
+    );
   } catch (error) {
     throw toRedisError(error);
   }
 }
 
-type Command = (target: RedisClient | ChainableCommander) => unknown;
+interface Command {
+  readonly key: string;
+  readonly run: (target: RedisClient | ChainableCommander) => unknown;
+}
 
 function record(fill: (pipeline: ChainableCommander) => void): Command[] {
   const commands: Command[] = [];
@@ -68,7 +109,7 @@ function record(fill: (pipeline: ChainableCommander) => void): Command[] {
     get:
       (_, name: 'get') =>
       (...args: [string]): ChainableCommander => {
-        commands.push((target) => target[name](...args));
+        commands.push({ key: args[0], run: (target) => target[name](...args) });
         return recorder;
       },
   });
@@ -82,6 +123,16 @@ export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
     return await command;
   } catch (error) {
     throw toRedisError(error);
+  }
+}
+
+/** As {@link ask}, for a key that may be deleted at any time: one of another type is read as absent. */
+export async function askReadable<Reply>(command: Promise<Reply>, absent: Reply): Promise<Reply> {
+  try {
+    return await ask(command);
+  } catch (error) {
+    if (error instanceof UnreadableRecordError) return absent;
+    throw error;
   }
 }
 
@@ -244,6 +295,8 @@ function newerFormat(format: unknown): UnsupportedFormatError {
 
 /** Redis names the script by its hash only. */
 function toScriptError(name: ScriptName, error: unknown): unknown {
+  if (error instanceof UnreadableRecordError)
+    return new UnreadableRecordError(`What the ledger script ${name} reads`, error.cause as Error);
   if (!(error instanceof Error) || error.name !== 'ReplyError') return error;
   return new Error(`The ledger script ${name} failed: ${error.message}`, { cause: error });
 }

@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { lastMessage, type Payout } from './payout.js';
+import type { UnreadablePayout } from './reads/payout-queries.js';
 
 /** The CSV columns of `payouts import` and `payouts list --csv`, with the field of each. */
 const CSV_COLUMNS = {
@@ -76,16 +77,23 @@ export interface CsvOptions {
   readonly safe?: boolean;
 }
 
+/** In place of the state. */
+export const UNREADABLE = 'unreadable';
+
 const FIELDS = [...Object.values(CSV_COLUMNS), ...Object.values(RESULT_COLUMNS)];
 
 export function formatCsvHeader(): string {
   return stringify([[...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS]]);
 }
 
-/** The address stays whole, as the ledger has it: one with a colon need not end with a tag. */
-export function formatCsvRows(payouts: readonly Payout[], { safe = true }: CsvOptions = {}): string {
+/** A payout that cannot be read is a row with its id and the reason. */
+export function formatCsvRows(
+  payouts: readonly (Payout | UnreadablePayout)[],
+  { safe = true }: CsvOptions = {},
+): string {
   return stringify(
     payouts.map((payout) => {
+      if ('reason' in payout) return formatUnreadable(payout, safe);
       const { metadata, ...texts } = payout;
       const fields: Readonly<Record<string, unknown>> = {
         ...texts,
@@ -98,4 +106,9 @@ export function formatCsvRows(payouts: readonly Payout[], { safe = true }: CsvOp
       });
     }),
   );
+}
+
+function formatUnreadable({ payoutId, reason: message }: UnreadablePayout, safe: boolean): unknown[] {
+  const fields: Readonly<Record<string, string>> = { payoutId, state: UNREADABLE, message };
+  return FIELDS.map((name) => (safe ? quoteFormula(fields[name] ?? '') : fields[name]));
 }

@@ -1,13 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { UnreadableRecordError } from '../base/errors.js';
 import { parseApprovals, parseReceipt, parseSignature, toSignatureFields } from './control-record.js';
-import {
-  type HistoryEntry,
-  type NewPayout,
-  parseHeldField,
-  type Payout,
-  UnreadableRecordError,
-  type ValidPayout,
-} from './payout.js';
+import { type HistoryEntry, type NewPayout, parseHeldField, type Payout, type ValidPayout } from './payout.js';
 import { isFinal, isPayoutState, type PayoutState, stateOfCode } from './states.js';
 
 /** Short values keep the Redis hash compact. */
@@ -37,7 +31,7 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
   try {
     return parseFields(payoutId, record);
   } catch (error) {
-    throw new UnreadableRecordError(payoutId, error as Error);
+    throw new UnreadableRecordError(`The record of payout ${payoutId}`, error as Error);
   }
 }
 

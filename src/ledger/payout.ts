@@ -277,13 +277,6 @@ export function findFault({ payoutId, paymentId, amount, addressTo, symbol, atte
   return fault && `${fault.field}: ${fault.message}`;
 }
 
-/** The record is not a payout of this version: someone has altered it, or a newer version wrote it. */
-export class UnreadableRecordError extends Error {
-  constructor(payoutId: string, cause: Error) {
-    super(`The record of payout ${payoutId} in Redis cannot be read: ${cause.message}`, { cause });
-  }
-}
-
 /** The message to show now: why it is held, else its own. */
 export function lastMessage({ held, message }: Pick<Payout, 'held' | 'message'>): string | undefined {
   return held?.message ?? message;

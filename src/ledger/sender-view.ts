@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { toIsoTime } from '../base/format.js';
 import { checkFormat, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { pairsToRecord } from './payout-record.js';
+import { storedTime } from './parse-stored.js';
 import type { KnownJournal, LeaseView, Objection, Pause, SenderView } from './sender-ledger.js';
 
 type Hash = Readonly<Record<string, string>>;
@@ -68,7 +70,7 @@ export function parseLease(sender: Hash): LeaseView | undefined {
 const pauseSchema = z.object({
   by: z.string().catch(''),
   reason: z.string().catch('no reason was noted'),
-  at: z.coerce.number().catch(0),
+  at: z.coerce.number().pipe(storedTime).catch(0),
 });
 
 /** The oldest first. What cannot be read is left out, but for the oldest one, which stops the account. */
@@ -77,7 +79,7 @@ export function parsePauses({ pausedReason, pausedBy = '', pausedAt = '', morePa
   const more = z.array(pauseSchema).catch([]).parse(parseArray(morePauses));
   return [{ by: pausedBy, reason: pausedReason, at: Number(pausedAt) }, ...more].map((pause) => ({
     ...pause,
-    at: new Date(Number.isFinite(pause.at) ? pause.at : 0).toISOString(),
+    at: toIsoTime(pause.at),
   }));
 }
 
@@ -95,7 +97,7 @@ const objectionSchema = z.object({
   host: z.string().catch(''),
   dir: z.string().catch(''),
   sends: z.number().catch(0),
-  at: z.coerce.number().catch(0),
+  at: z.coerce.number().pipe(storedTime).catch(0),
 });
 
 const journalSchema = z.object({
@@ -104,7 +106,7 @@ const journalSchema = z.object({
   sends: z.number().catch(0),
   token: z.string().catch(''),
   replicas: z.number().optional().catch(undefined),
-  at: z.number().catch(0),
+  at: storedTime.catch(0),
 });
 
 /** An unreadable objection stays: it must not vanish by a typing error. */

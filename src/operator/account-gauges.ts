@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { systemClock, within } from '../base/clock.js';
+import { RedisUnavailableError } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
 import type { AccountStats } from '../ledger/reads/account-stats.js';
 import type { PolicyReport } from '../ledger/reads/policy-report.js';
@@ -26,6 +27,10 @@ const GAUGES = {
   outboxUnreadable: [
     'payouts_outbox_unreadable',
     'Members of the outbox that this version does not understand, as a newer one may have written them.',
+  ],
+  unreadable: [
+    'payouts_unreadable_keys',
+    'Keys of the account in Redis that cannot be read, because someone has altered them.',
   ],
   inState: ['payouts_in_state', 'Payouts of the account in each state.', 'state'],
   oldestAge: [
@@ -144,8 +149,11 @@ export function exportAccounts(
     const views = await Promise.all(
       accounts().map(async (account) => readOrWarn(account, account.logger, stuckAfterMs)),
     );
-    const known = views.filter((view) => view !== undefined);
-    setGauges(known, known.length === views.length);
+    const known = views.flatMap(({ read }) => read ?? []);
+    setGauges(
+      known,
+      views.every(({ isRedisUp }) => isRedisUp),
+    );
   };
   let reading: Promise<void> | undefined;
   // Each gauge asks at each scrape: one read serves them all.
@@ -159,16 +167,16 @@ async function readOrWarn(
   { ledger: { connection }, openQueues }: Pick<LedgerAccess, 'ledger' | 'openQueues'>,
   logger: Logger,
   stuckAfterMs: number,
-): Promise<ReadAccount | undefined> {
+): Promise<{ readonly read: ReadAccount | undefined; readonly isRedisUp: boolean }> {
   const { platformId } = connection;
   try {
     const { queues } = await openQueues();
     const details = await within(READ_WITHIN_MS, readAccountDetails(connection, queues, stuckAfterMs));
-    if (details === undefined) throw new Error(`Redis has not replied within ${READ_WITHIN_MS} ms`);
-    return { platformId, details };
+    if (details === undefined) throw new RedisUnavailableError(`Redis has not replied within ${READ_WITHIN_MS} ms`);
+    return { read: { platformId, details }, isRedisUp: true };
   } catch (error) {
     logger.warn({ platformId, error: (error as Error).message }, 'metrics lack an account that cannot be read');
-    return undefined;
+    return { read: undefined, isRedisUp: !(error instanceof RedisUnavailableError) };
   }
 }
 
@@ -196,6 +204,7 @@ function setGauges(gauges: LedgerGauges, account: { readonly platform_id: string
   for (const state of WATCHED_STATES) {
     gauges.oldestAge.set({ ...account, state }, (stats.oldestAgeMs[state] ?? 0) / 1_000);
   }
+  gauges.unreadable.set(account, stats.unreadable.length);
   gauges.outboxUnreadable.set(account, stats.outboxUnreadable);
   gauges.due.set(account, due);
   gauges.pollsDue.set(account, pollsDue);

@@ -32,6 +32,7 @@ export const HEADLINES = {
   idle: ['Idle'],
   checking: ['Checking'],
   redisDown: told(STOPS.redisDown),
+  unreadable: ['Redis altered', 'redis-altered'],
   mismatch: told(STOPS.objection),
   otherGateway: told(STOPS.otherGateway),
   paused: told(STOPS.pause),
@@ -73,6 +74,7 @@ const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   disk: DOCTOR,
   redisRefused: DOCTOR,
   replicasMissing: DOCTOR,
+  unreadable: DOCTOR,
   sendsFail: DOCTOR,
   standsStill: DOCTOR,
   gatewayDown: ASK_GATEWAY,
@@ -236,6 +238,12 @@ const OBSTACLES: readonly FindObstacle[] = [
     if (ledger.writeRefusal === undefined) return undefined;
     const { reason, action } = ledger.writeRefusal;
     return say(ledger, 'redisRefused', 'bad', `Redis refuses writes: ${reason}. ${action}`);
+  },
+  function unreadable(ledger) {
+    const { unreadable = [] } = ledger;
+    if (unreadable.length === 0) return undefined;
+    const detail = `Someone has altered keys of the account, and no script can read them: ${unreadable.join(', ')}. Nothing is sent.`;
+    return say(ledger, 'unreadable', 'bad', detail);
   },
   function objections(ledger) {
     return ledger.objections === 0 ? undefined : say(ledger, 'mismatch', 'bad');

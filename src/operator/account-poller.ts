@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.js';
-import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { type LedgerConnection, pipelinedReadable } from '../ledger/ledger-connection.js';
 import { findRefusalOf, type WriteRefusal } from '../ledger/redis-durability.js';
 import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js';
 import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';
@@ -27,6 +27,8 @@ export interface LedgerObservation {
   readonly workers: readonly ObservedWorker[];
   readonly pausedReason: string | undefined;
   readonly objections: number;
+  /** Keys of the account that cannot be read, and without which nothing is sent. */
+  readonly unreadable?: readonly string[];
   readonly due: number;
   readonly sending: number;
   readonly held: number;
@@ -53,7 +55,16 @@ interface Look {
 
 type LookFacts = Pick<
   LedgerObservation,
-  'pausedReason' | 'objections' | 'due' | 'sending' | 'held' | 'unknown' | 'sends' | 'gateway' | 'writeRefusal'
+  | 'pausedReason'
+  | 'objections'
+  | 'unreadable'
+  | 'due'
+  | 'sending'
+  | 'held'
+  | 'unknown'
+  | 'sends'
+  | 'gateway'
+  | 'writeRefusal'
 >;
 
 const LOOK_EVERY_MS = 400;
@@ -167,7 +178,7 @@ export class AccountPoller {
 
   async #look(): Promise<void> {
     const { keys } = this.#connection;
-    const reading = pipelined(this.#connection, (pipeline) =>
+    const reading = pipelinedReadable(this.#connection, (pipeline) =>
       pipeline
         .hgetall(keys.sender)
         .hgetall(keys.workers)
@@ -178,11 +189,16 @@ export class AccountPoller {
         .zcard(keys.state('unknown'))
         .time(),
     );
-    const [replies, due] = await Promise.all([reading, countDuePayouts(this.#connection, this.#queues)]);
-    const [sender, workers, [paused, gateway], objections, sending, held, unknown, time] = replies as [
-      ...[Record<string, string>, Record<string, string>, [string | null, string | null]],
-      ...[number, number, number, number, [string | number, string | number]],
+    const [{ replies, unreadable }, due] = await Promise.all([
+      reading,
+      countDuePayouts(this.#connection, this.#queues),
+    ]);
+    const [sender = {}, workers = {}, [paused, gateway] = [], objections = 0, ...others] = replies as [
+      ...[Record<string, string>?, Record<string, string>?, (string | null)[]?, number?],
+      ...(number | undefined)[],
     ];
+    const [sending = 0, held = 0, unknown = 0] = others;
+    const time = replies.at(-1) as [string | number, string | number];
     const at = this.#clock.now();
     const redisNow = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
     this.#noteSends(Number(sender['sends'] ?? 0), at);
@@ -193,7 +209,8 @@ export class AccountPoller {
     const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection.redis, keys.ledger);
     const sends = Number(sender['sends'] ?? 0);
     const said = { pausedReason: paused ?? undefined, gateway: gateway || undefined };
-    const facts = { ...said, objections, due, sending, held, unknown, sends, writeRefusal };
+    const needed = unreadable.filter((key) => key !== keys.workers);
+    const facts = { ...said, objections, unreadable: needed, due, sending, held, unknown, sends, writeRefusal };
     this.#noteReady(facts, at, redisNow);
     this.#last = { at, redisNow, facts };
   }

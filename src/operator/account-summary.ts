@@ -3,7 +3,7 @@ import { describeRedis } from '../base/describe-redis.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
-import { listReadable } from '../ledger/reads/payout-queries.js';
+import { listPayouts } from '../ledger/reads/payout-queries.js';
 import { freshCovers } from '../ledger/reads/balance-cover.js';
 import { readPolicyReport } from '../ledger/reads/policy-report.js';
 import { type AccountStatistics, readStatistics } from '../ledger/reads/statistics.js';
@@ -100,7 +100,7 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
     readAccountStats(connection),
     readStatistics(connection),
     readGatewayFacts(connection),
-    listReadable(connection, { state: 'held', limit: 1 }),
+    listPayouts(connection, { state: 'held', limit: 1 }),
     readPolicyReport(connection),
   ]);
   const found = await within(READ_WITHIN_MS, reading).catch((error: unknown) => {
@@ -110,7 +110,13 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
   if (found === undefined) return undefined;
   const [stats, statistics, gateway, held, report] = found;
   const covers = freshCovers(gateway, statistics.sums.queued, connection.clock.wallNow());
-  const facts = { gateway, heldSums: statistics.sums.held, firstHeld: held[0], heldBy: report?.held ?? [], covers };
+  const facts = {
+    gateway,
+    heldSums: statistics.sums.held,
+    firstHeld: held.payouts[0],
+    heldBy: report?.held ?? [],
+    covers,
+  };
   return { stats, statistics, ...facts };
 }
 

@@ -1,7 +1,8 @@
+import type { UnreadableRecordError } from '../base/errors.js';
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import type { Actor, Payout } from '../ledger/payout.js';
 import type { PayoutChange, PayoutChanges } from '../ledger/payout-ledger.js';
-import { readPayouts } from '../ledger/reads/payout-queries.js';
+import { readReadable } from '../ledger/reads/payout-queries.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';
@@ -79,15 +80,18 @@ async function signEach(
   actor: Actor,
   signer: DecisionSigner,
 ): Promise<(PayoutChange | Error)[]> {
-  const read = await readPayouts(
-    connection,
-    payouts.map(({ payoutId }) => payoutId),
-  );
+  const payoutIds = payouts.map(({ payoutId }) => payoutId);
+  const lost = new Map<string, UnreadableRecordError>();
+  const read = await readReadable(connection, payoutIds, (error, payoutId) => lost.set(payoutId, error));
   const found = new Map(read.map((payout) => [payout.payoutId, payout]));
   const signed: (PayoutChange | Error)[] = [];
   // One by one: a hardware key is touched for each.
   for (const { payoutId, attempt: decided, unpaidAttempt } of payouts) {
-    const payout = found.get(payoutId);
+    const payout = found.get(payoutId) ?? lost.get(payoutId);
+    if (payout instanceof Error) {
+      signed.push(payout);
+      continue;
+    }
     const attempt = payout?.attempt;
     try {
       if (payout === undefined) throw new NotFoundError(`Payout ${payoutId} not found`);

@@ -199,8 +199,8 @@ export class PayoutProducer {
 
   /** One page of the payouts in a state or a batch. @throws InvalidInputError */
   async list(options: ListOptions): Promise<PayoutPage> {
-    const { payouts, next } = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
-    return { payouts: payouts.map((payout) => this.#verified(payout)), next };
+    const page = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
+    return { ...page, payouts: page.payouts.map((payout) => this.#verified(payout)) };
   }
 
   /** The account at a glance: payouts by state, the pause, the sender. */

@@ -1,5 +1,5 @@
 import type { Queue } from 'bullmq';
-import { ask, type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { ask, type LedgerConnection, pipelined, pipelinedReadable } from '../ledger/ledger-connection.js';
 import { parseOutboxMember, statesInQueueOf, type StateWithJob } from '../ledger/states.js';
 import { JOB_STRUCTURES, runQueueScript } from './job-records.js';
 import { delayedScore, type PayoutQueues } from './payout-queues.js';
@@ -82,10 +82,11 @@ export async function countDueJobs(connection: LedgerConnection, queue: Queue): 
 /** Counts queued payouts, except those whose job is delayed to a future `notBefore`. */
 export async function countDuePayouts(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
   const { keys, clock } = connection;
-  const [queued, delayed] = (await pipelined(connection, (pipeline) => {
+  const { replies } = await pipelinedReadable(connection, (pipeline) => {
     pipeline
       .zcard(keys.state('queued'))
       .zcount(queues.withdraw.toKey('delayed'), delayedScore(clock.wallNow() + 1), '+inf');
-  })) as [number, number];
+  });
+  const [queued = 0, delayed = 0] = replies as (number | undefined)[];
   return Math.max(0, queued - delayed);
 }

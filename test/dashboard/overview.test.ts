@@ -5,6 +5,7 @@ import { picturesSection } from '../../src/dashboard/overview/charts.js';
 import { writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { type MinuteStatistics, toHourFields } from '../../src/ledger/reads/statistics.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { NO_SENDS, saveReconciliation } from '../../src/ledger/reads/reconciliation.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { until } from '../support/until.js';
 import { openDashboard, type RunningDashboard, serve } from './support/running-dashboard.js';
@@ -29,8 +30,16 @@ it('the overview is the first page, with counts, sender, and what needs an opera
   const response = await dashboard.ask('/');
   expect([response.status, response.headers.get('location')]).toEqual([302, '/payouts']);
   await fillAccount(account);
-  const reconciliation = { balances: [{ amount: '5', drop: { amount: '1250.5', since: 1, at: 2 } }] };
-  await account.redis.hset(account.connection.keys.gateway, 'reconciliation', JSON.stringify({ reconciliation }));
+  await saveReconciliation(account.connection, {
+    ...{ comparedAt: 2, followedSince: 1, fees: {}, rates: {} },
+    balances: [
+      {
+        ...{ paymentId: undefined, symbol: undefined, amount: '5', baseline: undefined, places: 1 },
+        ...{ settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS, unexplained: undefined, doubt: undefined },
+        ...{ isSuspected: false, reported: '1250.5', drop: { amount: '1250.5', since: 1, at: 2 } },
+      },
+    ],
+  });
   const tiles = (await dashboard.read('/payouts')).matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g);
   expect([...tiles].map(([, count, state]) => `${count} ${state}`)).toEqual([
     ...['3 queued', '1 held', '1 sending', '1 in progress', '1 completed', '1 failed', '1 rejected', '1 unknown'],

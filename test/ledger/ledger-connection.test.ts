@@ -59,7 +59,9 @@ it('a script that fails by itself is told with its name and its words', async ()
   await redis.set(keys.ledger, 'not a hash');
   const failed = await connection.run('pause-account', [1, 'ann', 'why']).catch((error: unknown) => error);
   expect(failed).not.toBeInstanceOf(RedisUnavailableError);
-  expect((failed as Error).message).toMatch(/^The ledger script pause-account failed: WRONGTYPE .*user_script/);
+  expect((failed as Error).message).toMatch(
+    /^What the ledger script pause-account reads in Redis cannot be read: WRONGTYPE .*user_script/,
+  );
 });
 
 it('the registry of processes lists their heartbeats and reports, and forgets', async () => {

@@ -3,7 +3,7 @@ import {
   countStuck,
   findPayouts,
   listPayouts,
-  readPayouts,
+  readEach,
   type ListOptions,
   type PayoutFilter,
 } from '../../src/ledger/reads/payout-queries.js';
@@ -83,14 +83,14 @@ it('listPayouts skips none and shows none twice while payouts leave and others c
   expect(listed.flat()).toEqual([...first, 'new0', 'new1', 'new2']);
 });
 
-it('readPayouts keeps the order asked for, and leaves out those that do not exist', async () => {
+it('readEach keeps the order asked for, and leaves out those that do not exist', async () => {
   await ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]);
-  const payouts = await readPayouts(connection, ['q', 'nobody', 'p']);
+  const payouts = (await readEach(connection, ['q', 'nobody', 'p'])).payouts;
   expect(payouts.map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
     ['q', '3'],
     ['p', '12.5'],
   ]);
-  expect(await readPayouts(connection, [])).toEqual([]);
+  expect((await readEach(connection, [])).payouts).toEqual([]);
 });
 
 async function accept(given: Record<string, Partial<PayoutInput>>) {
@@ -166,9 +166,9 @@ it('findPayouts finds by the time of the last change, the first included and the
 it('findPayouts searches a bounded number for one page, and says how many', async () => {
   await enqueue(...names(6_000));
   const first = await findPayouts(connection, { address: 'nobody' }, 10);
-  expect(first).toEqual({ payouts: [], searched: 5_000, next: expect.any(String) });
+  expect(first).toEqual({ payouts: [], unreadable: [], searched: 5_000, next: expect.any(String) });
   const last = await findPayouts(connection, { address: 'nobody' }, 10, first.next);
-  expect(last).toEqual({ payouts: [], searched: 1_000, next: undefined });
+  expect(last).toEqual({ payouts: [], unreadable: [], searched: 1_000, next: undefined });
 });
 
 it('findPayouts reads only what changed about the time that is asked for', async () => {
@@ -224,7 +224,7 @@ describe('the statistics of an account', () => {
       ...Object.fromEntries(PAYOUT_STATES.map((state) => [state, 0])),
       ...{ paused: false, pausedReason: null, pausedBy: null, pausedAt: null, pauses: [] },
       ...{ objections: [], journals: [], latePayments: 0, sender: null, sends: 0 },
-      ...{ rejectionsInARow: 0, unknownsInARow: 0, withoutJob: 0, outboxUnreadable: 0 },
+      ...{ rejectionsInARow: 0, unknownsInARow: 0, withoutJob: 0, outboxUnreadable: 0, unreadable: [] },
       oldestAgeMs: { queued: null, held: null, sending: null, in_progress: null, unknown: null },
     });
   });

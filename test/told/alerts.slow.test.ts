@@ -99,6 +99,7 @@ const others: readonly Case[] = [
   ['rates of more than 15 minutes', [of7('rate_age_seconds', changesTo(901))], 'RatesStale'],
   ['younger rates', [of7('rate_age_seconds', changesTo(600))], ''],
   ['an unreadable policy', [of7('policy_reload_failed', changesTo(1))], 'PolicyReloadFailed'],
+  ['a key in Redis that cannot be read', [of7('unreadable_keys', changesTo(1))], 'KeysUnreadable'],
   ['a changed policy', [policy('a', untilGone), policy('b', since(`1+0x${HALF_HOUR}`))], 'PolicyChanged'],
   ['the first policy of a worker', [policy('a', since(`1+0x${HALF_HOUR}`))], ''],
   ['an unreadable keyring', [series('keys_reload_failed', changesTo(1))], 'KeysReloadFailed'],

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../src/base/clock.js';
-import { ConflictError, NotFoundError } from '../../src/base/errors.js';
+import { ConflictError, NotFoundError, UnreadableRecordError } from '../../src/base/errors.js';
 import { hashApproval } from '../../src/control/approvals/approval.js';
 import { addApproval } from '../../src/control/operator/store-approval.js';
 import * as adopting from '../../src/ledger/adopt-ledger.js';
@@ -13,13 +13,7 @@ import {
 import type { LedgerConnection, ScriptName } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
-import {
-  type Actor,
-  type NewPayout,
-  type Payout,
-  toHeldField,
-  UnreadableRecordError,
-} from '../../src/ledger/payout.js';
+import { type Actor, type NewPayout, type Payout, toHeldField } from '../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import {
   type KnownJournal,

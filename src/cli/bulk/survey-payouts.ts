@@ -2,7 +2,7 @@ import { isAborted } from '../../base/clock.js';
 import { NotFoundError, StoppedError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { listPayouts, readPayouts } from '../../ledger/reads/payout-queries.js';
+import { listPayouts, readEach, type UnreadablePayout } from '../../ledger/reads/payout-queries.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { CurrencyTotals, type CurrencyTotal } from '../import/currency-totals.js';
 import type { SelectedPayout } from './read-selection-file.js';
@@ -36,7 +36,7 @@ export interface Survey {
   /** Payouts in other states, which stay as they are. */
   readonly others: Readonly<Partial<Record<PayoutState, number>>>;
   readonly missing: readonly SelectedPayout[];
-  /** Why rows are refused that are about an earlier attempt. */
+  /** Why rows are refused that are about an earlier attempt, or about a payout whose record cannot be read. */
   readonly stale: readonly string[];
 }
 
@@ -63,6 +63,7 @@ export async function surveyPayouts(
       // A payout that changes its state meanwhile may come twice.
       if (chosen.has(selected.payoutId)) continue;
       if (payout === undefined) missing.push(selected);
+      else if ('reason' in payout) stale.push(payout.reason);
       else if (!from.includes(payout.state)) others[payout.state] = (others[payout.state] ?? 0) + 1;
       else if (!matches(payout)) continue;
       else if (findStale?.(selected, payout) !== undefined) stale.push(findStale(selected, payout) ?? '');
@@ -78,7 +79,7 @@ export async function surveyPayouts(
   return { chosen: [...chosen.values()], totals: totals.list(), changedBefore, others, missing, stale };
 }
 
-type Found = readonly [selected: SelectedPayout, payout: Payout | undefined];
+type Found = readonly [selected: SelectedPayout, payout: Payout | UnreadablePayout | undefined];
 
 const PAGE_SIZE = 500;
 
@@ -93,7 +94,8 @@ async function* readSelected(
     for (let start = 0; start < selection.payouts.length; start += PAGE_SIZE) {
       const page = selection.payouts.slice(start, start + PAGE_SIZE);
       const payoutIds = page.map(({ payoutId }) => payoutId);
-      const found = new Map((await readPayouts(connection, payoutIds)).map((payout) => [payout.payoutId, payout]));
+      const { payouts, unreadable } = await readEach(connection, payoutIds);
+      const found = new Map([...payouts, ...unreadable].map((payout) => [payout.payoutId, payout]));
       yield page.map((selected): Found => [selected, found.get(selected.payoutId)]);
     }
   }
@@ -105,8 +107,8 @@ async function* readIndex(
 ): AsyncGenerator<readonly Found[]> {
   let cursor: { readonly cursor?: string } | undefined = {};
   while (cursor !== undefined) {
-    const { payouts, next } = await listPayouts(connection, { ...index, ...cursor, limit: PAGE_SIZE });
-    yield payouts.map((payout): Found => [{ payoutId: payout.payoutId }, payout]);
+    const { payouts, unreadable, next } = await listPayouts(connection, { ...index, ...cursor, limit: PAGE_SIZE });
+    yield [...payouts, ...unreadable].map((payout): Found => [{ payoutId: payout.payoutId }, payout]);
     cursor = next === undefined ? undefined : { cursor: next };
   }
 }

@@ -16,7 +16,7 @@ import {
 } from '../../ledger/reads/policy-report.js';
 import { type PayoutState, STATE_MEANING } from '../../ledger/states.js';
 import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
-import { readPayout, withAccount } from '../context/account.js';
+import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { findKeyring, readPolicyDraft, requirePolicy } from '../context/keys.js';
 import { help } from '../context/flags.js';
@@ -76,7 +76,7 @@ knows; the answer says if that matters. Exit code 5: the record was altered, and
     .action(async (payoutId: string, { json }: Flags) => {
       const loaded = await requirePolicy(context.environment);
       const keyring = findKeyring(context.environment);
-      const payout = await withAccount(context, async ({ ledger }) => readPayout(ledger, payoutId));
+      const payout = await withAccount(context, async ({ ledger }) => ledger.require(payoutId));
       const explanation = explainPayout(payout, loaded, keyring, Date.now());
       if (json) context.writeJson(toExplanationJson(payout, loaded, explanation));
       else context.write(formatExplanation(payout, loaded, explanation, context.colours));

@@ -4,11 +4,9 @@ import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { systemClock, within } from '../../base/clock.js';
 import { readConfig } from '../../base/config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import { InvalidConfigError, NotFoundError, NotVerifiedError, PayoutError } from '../../base/errors.js';
+import { InvalidConfigError, NotFoundError, PayoutError } from '../../base/errors.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '../../queues/open-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
@@ -97,19 +95,6 @@ export async function withGateway<Result>(
     return await use(gateway);
   } finally {
     gateway.close();
-  }
-}
-
-/**
- * The fields of an altered record may make no sense.
- * @throws NotVerifiedError if the record cannot be read
- */
-export async function readPayout(ledger: PayoutLedger, payoutId: string): Promise<Payout> {
-  try {
-    return await ledger.require(payoutId);
-  } catch (error) {
-    if (error instanceof UnreadableRecordError) throw new NotVerifiedError(error.message);
-    throw error;
   }
 }
 

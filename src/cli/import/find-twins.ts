@@ -1,6 +1,6 @@
 import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { type NewPayout, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
+import type { NewPayout, Payout } from '../../ledger/payout.js';
 import { findPayouts } from '../../ledger/reads/payout-queries.js';
 
 export interface Twins {
@@ -34,25 +34,22 @@ export async function findTwins(
   let [found, compared] = [0, 0];
   let example: Payout | undefined;
   let after: string | undefined;
-  try {
-    do {
-      const page = await findPayouts(connection, { since }, PAGE, after);
-      compared += page.searched;
-      after = page.next;
-      for (const payout of page.payouts) {
-        const key = keyOf(payout);
-        const count = ids.has(payout.payoutId) ? undefined : rows.get(key);
-        if (count === undefined) continue;
-        found += count;
-        example ??= payout;
-        rows.delete(key);
-      }
-    } while (after !== undefined && rows.size > 0 && compared < MOST_COMPARED && !signal.aborted);
-  } catch (error) {
-    if (!(error instanceof UnreadableRecordError)) throw error;
-    return { rows: found, example, isWhole: false };
-  }
-  return { rows: found, example, isWhole: after === undefined || rows.size === 0 };
+  let isUnreadable = false;
+  do {
+    const page = await findPayouts(connection, { since }, PAGE, after);
+    compared += page.searched;
+    after = page.next;
+    isUnreadable ||= page.unreadable.length > 0;
+    for (const payout of page.payouts) {
+      const key = keyOf(payout);
+      const count = ids.has(payout.payoutId) ? undefined : rows.get(key);
+      if (count === undefined) continue;
+      found += count;
+      example ??= payout;
+      rows.delete(key);
+    }
+  } while (after !== undefined && rows.size > 0 && compared < MOST_COMPARED && !signal.aborted);
+  return { rows: found, example, isWhole: (after === undefined && !isUnreadable) || rows.size === 0 };
 }
 
 function keyOf({ paymentId, amount, addressTo, reference, symbol }: NewPayout | Payout): string {

@@ -8,7 +8,7 @@ import { intentOf } from '../../control/intents/intent.js';
 import { type IntentVerdict, verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../base/errors.js';
 import type { NewPayout, Payout } from '../../ledger/payout.js';
-import { readPayout, withAccount } from '../context/account.js';
+import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readAudience, requireKeyring, requireKeys, requireSigningKey } from '../context/keys.js';
 import { help, readVariable } from '../context/flags.js';
@@ -138,7 +138,7 @@ count. Exit code 5: not verified; the message says why.`,
     .action(async (payoutId: string, { json }: { readonly json?: true }) => {
       const keyring = requireKeyring(context.environment);
       const { payout, platformId } = await withAccount(context, async ({ ledger }) => ({
-        payout: await readPayout(ledger, payoutId),
+        payout: await ledger.require(payoutId),
         platformId: ledger.connection.platformId,
       }));
       const verdict = verifyPayout(platformId, payout, keyring);

@@ -2,9 +2,15 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { NotFoundError } from '../../base/errors.js';
-import { type CsvOptions, formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
+import { type CsvOptions, formatCsvHeader, formatCsvRows, UNREADABLE } from '../../ledger/payout-csv.js';
 import { formatMoney, formatTime, shorten } from '../../base/format.js';
-import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
+import {
+  findPayouts,
+  listPayoutIds,
+  listPayouts,
+  type PayoutFilter,
+  type UnreadablePayout,
+} from '../../ledger/reads/payout-queries.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { amountField, parseInput } from '../../base/fields.js';
@@ -113,14 +119,16 @@ async function listPages(
   let left = limit;
   let cursor: { readonly cursor?: string } = {};
   for (;;) {
-    const { payouts, next } = await listPayouts(connection, { ...index, ...cursor, limit: Math.min(left, PAGE_SIZE) });
+    const page = await listPayouts(connection, { ...index, ...cursor, limit: Math.min(left, PAGE_SIZE) });
+    const { next } = page;
+    const payouts = [...page.payouts, ...page.unreadable];
     if (batch !== undefined && payouts.length === 0 && left === limit) {
       throw new NotFoundError(`Batch ${batch} not found`);
     }
     write(payouts, context);
     left -= payouts.length;
     if (next === undefined) return false;
-    if (left <= 0) return (await listPayouts(connection, { ...index, cursor: next, limit: 1 })).payouts.length > 0;
+    if (left <= 0) return (await listPayoutIds(connection, { ...index, cursor: next, limit: 1 })).payoutIds.length > 0;
     cursor = { cursor: next };
   }
 }
@@ -133,7 +141,7 @@ async function searchPages(
   write: WritePayouts,
 ): Promise<boolean> {
   const progress = startProgress('Searching ', undefined, context.terminal.output);
-  const found: Payout[] = [];
+  const found: ListedPayout[] = [];
   const flush = (): void => {
     if (found.length === 0) return;
     progress.stop();
@@ -144,8 +152,8 @@ async function searchPages(
     let after: string | undefined;
     do {
       const page = await findPayouts(connection, filter, Math.min(left, PAGE_SIZE), after);
-      found.push(...page.payouts);
-      left -= page.payouts.length;
+      found.push(...page.payouts, ...page.unreadable);
+      left -= page.payouts.length + page.unreadable.length;
       searched += page.searched;
       after = page.next;
       progress.update(searched);
@@ -184,11 +192,15 @@ async function listArchive(
   return false;
 }
 
-type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
+type ListedPayout = Payout | UnreadablePayout;
+
+type WritePayouts = (payouts: readonly ListedPayout[], context: CliContext) => void;
 
 function createLineWriter(verifier: ReceiptVerifier | undefined): WritePayouts {
   return (payouts, context) => {
-    for (const payout of payouts) context.writeJson(toPayoutJson(verifier?.mark(payout) ?? payout));
+    for (const payout of payouts) {
+      context.writeJson('reason' in payout ? toUnreadableJson(payout) : toPayoutJson(verifier?.mark(payout) ?? payout));
+    }
   };
 }
 
@@ -208,9 +220,21 @@ function createTableWriter(currencies: readonly Currency[]): WritePayouts {
   };
 }
 
-function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, currencies: readonly Currency[]): void {
+function writeTable(
+  payouts: readonly ListedPayout[],
+  { write, colours }: CliContext,
+  currencies: readonly Currency[],
+): void {
   const head = ['PAYOUT', 'STATE', 'AMOUNT', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
-  const rows = payouts.map((payout) => [
+  const rows = payouts.map((payout) => {
+    if ('reason' in payout) return [payout.payoutId, colours.red(UNREADABLE), '', '', '', '', payout.reason];
+    return toRow(payout, colours, currencies);
+  });
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2], [0, 1, 2, 5]));
+}
+
+function toRow(payout: Payout, colours: CliContext['colours'], currencies: readonly Currency[]): string[] {
+  return [
     payout.payoutId,
     colourState(payout.state, colours),
     formatMoney(payout.amount, payout.paymentId, currencies),
@@ -218,8 +242,12 @@ function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, 
     shorten(payout.txhash ?? ''),
     formatTime(payout.updatedAt),
     lastMessage(payout) ?? '',
-  ]);
-  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2], [0, 1, 2, 5]));
+  ];
+}
+
+/** Programs tell it by its field `unreadable`: it has no state. */
+function toUnreadableJson({ payoutId, reason }: UnreadablePayout): object {
+  return { payoutId, unreadable: reason };
 }
 
 const text = z.string().trim().min(1, 'must not be empty').optional();

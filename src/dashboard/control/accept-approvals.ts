@@ -10,7 +10,7 @@ import {
   RedisUnavailableError,
 } from '../../base/errors.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { type MissingApprovals, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
+import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { Logger } from '../../base/logger.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { parseUploadedApproval, storeApproval } from '../../control/operator/store-approval.js';
@@ -75,10 +75,10 @@ function accept(ledger: PayoutLedger, files: ControlFiles, logger: Logger): Requ
     const approval = parseUploadedApproval(request.body);
     const { payoutId, decision, by, expiresAt } = approval;
     const view = (): ApprovalView => ({ platformId, keyring, now: clock.wallNow() });
-    const person = await storeApproval(ledger, await readPayout(ledger, payoutId), approval, view());
+    const person = await storeApproval(ledger, await ledger.require(payoutId), approval, view());
     const client = networkOf(request.ip ?? '');
     logger.info({ platformId, payoutId, decision, by, person, client }, 'signed approval stored');
-    const payout = await readPayout(ledger, payoutId);
+    const payout = await ledger.require(payoutId);
     response.json({ payoutId, decision, by, person, expiresAt, ...describeStatus(payout, files, view()) });
   };
 }
@@ -87,15 +87,6 @@ function describeStatus(payout: Payout, files: ControlFiles, view: ApprovalView)
   const { approvedBy, rejectedBy } = whoSaid(payout, view);
   const missing = findMissing(payout, new Set(approvedBy), files.policyOf(view.platformId));
   return { state: payout.state, approvedBy, rejectedBy, missing: missing ?? null };
-}
-
-async function readPayout(ledger: PayoutLedger, payoutId: string): Promise<Payout> {
-  try {
-    return await ledger.require(payoutId);
-  } catch (error) {
-    if (error instanceof UnreadableRecordError) throw new NotVerifiedError(error.message);
-    throw error;
-  }
 }
 
 function respondToRefusal(logger: Logger): ErrorRequestHandler {

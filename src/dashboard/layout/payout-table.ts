@@ -1,5 +1,6 @@
 import { formatMoney, formatState, shorten } from '../../base/format.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
+import type { UnreadablePayout } from '../../ledger/reads/payout-queries.js';
 import { type PayoutState, STATE_TONE } from '../../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
@@ -87,6 +88,22 @@ export function payoutTable(
         })}
       </tr>`;
     }),
+  );
+}
+
+/** Payouts whose record cannot be read, each with the reason. */
+export function unreadableRows({ base }: Site, payouts: readonly UnreadablePayout[]): Html | undefined {
+  if (payouts.length === 0) return undefined;
+  return table(
+    'Payouts that cannot be read',
+    ['Payout', 'Cannot be read'],
+    payouts.map(
+      ({ payoutId, reason }) =>
+        html`<tr data-key="${payoutId}">
+          <th scope="row" class="id"><a href="${base}${payoutPath(payoutId)}">${payoutId}</a></th>
+          ${textCell(reason)}
+        </tr>`,
+    ),
   );
 }
 

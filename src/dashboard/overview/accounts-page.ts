@@ -24,7 +24,9 @@ export function createAccountsPages(accounts: readonly ShownAccount[], logger: L
     response.redirect(`${request.baseUrl}/accounts`);
   });
   router.get('/accounts', async (request, response) => {
-    response.send(accountsPage(site(request), await Promise.all(accounts.map(glance))));
+    response.send(
+      accountsPage(site(request), await Promise.all(accounts.map(async (account) => glance(account, logger)))),
+    );
   });
   router.use((request, response) => {
     response.status(404).send(messagePage(site(request), { title: 'Not found', text: 'Page not found.' }));
@@ -33,23 +35,29 @@ export function createAccountsPages(accounts: readonly ShownAccount[], logger: L
   return router;
 }
 
-async function glance({ platformId, watch, reader }: ShownAccount): Promise<AccountAtAGlance> {
+async function glance({ platformId, watch, reader }: ShownAccount, logger: Logger): Promise<AccountAtAGlance> {
   const startedAt = performance.now();
   const observation = await watch.visitSender();
   const isUp = observation.redis.kind === 'up';
   const leftMs = Math.max(0, RESPOND_WITHIN_MS - (performance.now() - startedAt));
   const overview = isUp
-    ? await within(Math.max(leftMs, RESPOND_WITHIN_MS / 2), readOrNothing(reader.read()))
+    ? await within(Math.max(leftMs, RESPOND_WITHIN_MS / 2), readOrNothing(reader.read(), platformId, logger))
     : undefined;
   return { platformId, pulse: accountHeadline(watch.observation, overview && headlineFacts(overview)), overview };
 }
 
-async function readOrNothing(reading: Promise<Overview>): Promise<Overview | undefined> {
+/** One account's trouble must not hide the others. */
+async function readOrNothing(
+  reading: Promise<Overview>,
+  platformId: number,
+  logger: Logger,
+): Promise<Overview | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (error instanceof RedisUnavailableError) return undefined;
-    throw error;
+    const isKnown = error instanceof RedisUnavailableError;
+    if (!isKnown) logger.error({ platformId, error: (error as Error).message }, 'an account could not be read');
+    return undefined;
   }
 }
 

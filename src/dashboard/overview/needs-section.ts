@@ -1,10 +1,11 @@
 import { formatAmount, formatDuration, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
+import type { UnreadablePayout } from '../../ledger/reads/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
 import type { Site } from '../layout/layout.js';
-import { ADDRESS, AGE, AMOUNT, MESSAGE, payoutTable, STATE } from '../layout/payout-table.js';
+import { ADDRESS, AGE, AMOUNT, MESSAGE, payoutTable, STATE, unreadableRows } from '../layout/payout-table.js';
 import type { Shown } from '../layout/pieces.js';
 
 interface Need {
@@ -20,6 +21,7 @@ interface NeedsFacts {
   readonly stats: AccountStats;
   readonly stuck: number;
   /** The first payouts of each urgent state: the oldest, or the newest of a final state. */
+  readonly unreadable: readonly UnreadablePayout[];
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   readonly wallNow: number;
 }
@@ -51,6 +53,7 @@ export function needsSection(site: Site, facts: NeedsFacts, shown: Shown): Html 
           </div>`,
       )}
     </dl>
+    ${unreadableRows(site, facts.unreadable)}
     ${first.length > 0 && payoutTable(site, first, shown, { caption: 'The first payouts that need an operator', columns: COLUMNS })}
     <p class="more">
       ${URGENT_STATES.filter((state) => facts.stats[state] > 0).map(
@@ -99,6 +102,16 @@ function* findNeeds({ base }: Site, { stats, stuck, listed, wallNow }: NeedsFact
       age: `the oldest for ${formatDuration(stats.oldestAgeMs.in_progress ?? 0)}`,
       action: 'ask the gateway about the transaction',
       href: `${base}/payouts?state=in_progress`,
+    };
+  }
+  if (stats.unreadable.length > 0) {
+    yield {
+      tone: 'bad',
+      count: stats.unreadable.length,
+      what: 'keys in Redis that cannot be read',
+      age: undefined,
+      action: `someone has altered them: ${stats.unreadable.join(', ')}`,
+      href: `${base}/diagnostics`,
     };
   }
   if (stats.outboxUnreadable > 0) {

@@ -1,5 +1,5 @@
 import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
-import { countStuck, listReadable } from '../../ledger/reads/payout-queries.js';
+import { countStuck, listPayouts, type UnreadablePayout } from '../../ledger/reads/payout-queries.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -20,6 +20,8 @@ export interface Overview {
   readonly report: PolicyReport | undefined;
   readonly stuck: number;
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
+  /** Payouts among those whose record cannot be read. */
+  readonly unreadable: readonly UnreadablePayout[];
   readonly wallNow: number;
 }
 
@@ -55,7 +57,7 @@ export class OverviewReader {
       readReconciliation(connection),
       readPolicyReport(connection),
       ...URGENT_STATES.map((state) =>
-        listReadable(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
+        listPayouts(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
       ),
     ]);
     // The age of the oldest almost always shows that no payout is stuck.
@@ -64,7 +66,8 @@ export class OverviewReader {
       ...{ stats, statistics, gateway, report },
       drops: summariseDrops(reconciliation, gateway.currencies).filter(({ amount }) => amount !== '0'),
       stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
-      listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index] ?? []])),
+      listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []])),
+      unreadable: lists.flatMap(({ unreadable }) => unreadable),
       wallNow: connection.clock.wallNow(),
     };
   }

@@ -209,10 +209,10 @@ class FindPages {
       readAccountStats(connection),
       isUsable
         ? findListed(connection, query, { limit: LISTED_ON_PAGE })
-        : { payouts: [], next: undefined, searched: 0 },
+        : { payouts: [], unreadable: [], next: undefined, searched: 0 },
       this.#context.shown(),
     ]);
-    const isFound = listed.payouts.length > 0 || search === undefined;
+    const isFound = listed.payouts.length + listed.unreadable.length > 0 || search === undefined;
     response.status(!isUsable ? 400 : isFound ? 200 : 404);
     response.send(
       listPage(this.#context.site(request), { query, listed, stats, search, picked: readPicked(request.query) }, shown),
@@ -258,14 +258,14 @@ export async function sendCsv(
     response.end();
     return;
   }
-  let text = formatCsvHeader() + formatCsvRows(page.payouts, { safe: true });
+  let text = formatCsvHeader() + formatCsvRows([...page.payouts, ...page.unreadable], { safe: true });
   for (;;) {
     const isRoom = text === '' || response.write(text);
     // The `close` of a reader who left while rows were read has passed: nothing would end the wait.
     if (!isRoom && !response.destroyed) await untilRoom(response);
     if (response.destroyed || page.next === undefined) break;
     page = await findListed(connection, { ...query, after: page.next }, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
-    text = formatCsvRows(page.payouts, { safe: true });
+    text = formatCsvRows([...page.payouts, ...page.unreadable], { safe: true });
   }
   response.end();
 }

@@ -3,7 +3,7 @@ import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { PAYOUT_STATES, STATE_MEANING } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
-import { batchPath, payoutTable, stateBadge } from '../layout/payout-table.js';
+import { batchPath, payoutTable, stateBadge, unreadableRows } from '../layout/payout-table.js';
 import { heading, pager, type Shown } from '../layout/pieces.js';
 import { type Picked, selectable } from '../layout/selection.js';
 import { stateTiles } from '../overview/overview-page.js';
@@ -44,9 +44,9 @@ export function listPage(site: Site, list: PayoutList, shown: Shown): string {
             ? selectable(site, listPath(query.texts, query.after), listed.payouts, picked, (ids) =>
                 payoutTable(site, listed.payouts, shown, { caption: title, picked: ids }),
               )
-            : html`<p class="card quiet">${nothingText(query, listed)}</p>`
+            : listed.unreadable.length === 0 && html`<p class="card quiet">${nothingText(query, listed)}</p>`
         }
-        ${pagerOf(site, query, listed)}
+        ${unreadableRows(site, listed.unreadable)} ${pagerOf(site, query, listed)}
       </section>`,
   );
 }
@@ -94,14 +94,20 @@ function otherMeanings({ base }: Site, { texts }: ListQuery, search: string): Ht
   </p>`;
 }
 
-function pagerOf({ base }: Site, { texts, after }: ListQuery, { payouts, next, searched }: ListedPayouts): Html {
+function pagerOf(
+  { base }: Site,
+  { texts, after }: ListQuery,
+  { payouts, unreadable, next, searched }: ListedPayouts,
+): Html {
   const read =
-    next === undefined || searched === undefined || payouts.length === LISTED_ON_PAGE
+    next === undefined || searched === undefined || payouts.length + unreadable.length === LISTED_ON_PAGE
       ? undefined
       : `${formatCount(searched, 'payout')} searched for this page, more to search.`;
   const before = [
     ...(read === undefined ? [] : [html`<span class="quiet">${read}</span>`]),
-    ...(payouts.length === 0 ? [] : [html`<a href="${base}${csvPath(texts)}" download>Download all as CSV</a>`]),
+    ...(payouts.length + unreadable.length === 0
+      ? []
+      : [html`<a href="${base}${csvPath(texts)}" download>Download all as CSV</a>`]),
   ];
   const first = after && `${base}${listPath(texts)}`;
   return pager(first, next && `${base}${listPath(texts, next)}`, 'Next page', before);

@@ -2,7 +2,12 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.js';
 import { amountField } from '../../base/fields.js';
-import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
+import {
+  findPayouts,
+  listPayouts,
+  type PayoutFilter,
+  type UnreadablePayout,
+} from '../../ledger/reads/payout-queries.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { batchField, lineField, type Payout } from '../../ledger/payout.js';
@@ -122,6 +127,7 @@ function withoutGroups(amount: string): string {
 
 export interface ListedPayouts {
   readonly payouts: readonly Payout[];
+  readonly unreadable: readonly UnreadablePayout[];
   /** The `after` of the next page; undefined at the end. */
   readonly next: string | undefined;
   /** How many payouts were read for it; undefined if none was skipped. */
@@ -153,14 +159,15 @@ export async function findListed(
     return { ...page, searched: undefined };
   }
   const until = systemClock.now() + searchMs;
-  const payouts: Payout[] = [];
+  const [payouts, unreadable]: [Payout[], UnreadablePayout[]] = [[], []];
   let searched = 0;
   let next = after;
   do {
-    const found = await findPayouts(connection, filter, limit - payouts.length, next);
+    const found = await findPayouts(connection, filter, limit - payouts.length - unreadable.length, next);
     payouts.push(...found.payouts);
+    unreadable.push(...found.unreadable);
     searched += found.searched;
     next = found.next;
-  } while (next !== undefined && payouts.length < limit && systemClock.now() < until);
-  return { payouts, next, searched };
+  } while (next !== undefined && payouts.length + unreadable.length < limit && systemClock.now() < until);
+  return { payouts, unreadable, next, searched };
 }

@@ -1,5 +1,6 @@
 import type { ChainableCommander } from 'ioredis';
-import { checkFormat, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { ask, checkFormat, type LedgerConnection, pipelinedReadable } from '../ledger-connection.js';
+import { LAST_TIME_MS, toIsoTime } from '../../base/format.js';
 import { parseHistoryEntry } from '../payout-record.js';
 import { holderOf, parseJournals, parseLease, parseObjections, parsePauses } from '../sender-view.js';
 import {
@@ -43,6 +44,11 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
    * from when it was first `queued`.
    */
   readonly oldestAgeMs: Readonly<Record<WatchedState, number | null>>;
+  /**
+   * Redis keys of the account that cannot be read, because someone has altered them: those of another type, and the
+   * records of the oldest payouts of a state. What they hold is left out above.
+   */
+  readonly unreadable: readonly string[];
 }
 
 const OUTBOX_READ = 1_000;
@@ -50,7 +56,7 @@ const OUTBOX_READ = 1_000;
 /** Takes three round trips, whatever the backlog. @throws UnsupportedFormatError */
 export async function readAccountStats(connection: LedgerConnection): Promise<AccountStats> {
   const { keys } = connection;
-  const replies = await pipelined(connection, (pipeline) => {
+  const { replies, unreadable } = await pipelinedReadable(connection, (pipeline) => {
     pipeline.hgetall(keys.ledger).hgetall(keys.sender).hgetall(keys.journals).hgetall(keys.objections);
     pipeline
       .zrange(keys.outbox, '0', String(OUTBOX_READ - 1))
@@ -59,21 +65,30 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     for (const state of PAYOUT_STATES) pipeline.zcard(keys.state(state));
     for (const state of ENDED_STATES) pipeline.xlen(keys.ended(state));
     for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
+    // Read elsewhere, each by its own reader; here only to tell those of another type.
+    pipeline.hlen(keys.gateway).hlen(keys.statistics).hlen(keys.batches).hlen(keys.workers).strlen(keys.policy);
+    pipeline.xlen(keys.events).xlen(keys.activity).xlen(keys.spent).scard(keys.recheck).zcard(keys.unkept);
   });
   const [ledger = {}, sender = {}, journals = {}, objections = {}] = replies as Record<string, string>[];
   checkFormat(ledger['format']);
-  const [outbox, outboxSize, latePayments, ...rest] = replies.slice(4) as [string[], number, number, ...unknown[]];
+  const [outbox = [], outboxSize = 0, latePayments = 0, ...rest] = replies.slice(4) as [
+    string[]?,
+    number?,
+    number?,
+    ...unknown[],
+  ];
   const outboxUnreadable = outbox.filter((member) => 'unknownMember' in parseOutboxMember(member)).length;
-  const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, rest.shift() as number]));
-  for (const state of ENDED_STATES) counts[state] = (counts[state] ?? 0) + (rest.shift() as number);
-  const oldest = rest.map((members) => (members as string[])[0]);
+  const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, (rest.shift() as number | undefined) ?? 0]));
+  for (const state of ENDED_STATES) counts[state] = (counts[state] ?? 0) + ((rest.shift() as number | undefined) ?? 0);
+  const oldest = WATCHED_STATES.map((_, index) => ((rest[index] as string[] | undefined) ?? [])[0]);
+  const ages = await readAges(connection, oldest);
   return {
     platformId: connection.platformId,
     ...(counts as Record<PayoutState, number>),
     paused: ledger['pausedReason'] !== undefined,
     pausedReason: ledger['pausedReason'] ?? null,
     pausedBy: ledger['pausedBy'] ?? null,
-    pausedAt: ledger['pausedAt'] === undefined ? null : new Date(Number(ledger['pausedAt'])).toISOString(),
+    pausedAt: ledger['pausedAt'] === undefined ? null : toIsoTime(Number(ledger['pausedAt'])),
     pauses: parsePauses(ledger),
     objections: parseObjections(objections),
     journals: parseJournals(journals),
@@ -84,45 +99,67 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),
     withoutJob: outboxSize - outboxUnreadable,
     outboxUnreadable,
-    oldestAgeMs: await readAges(connection, oldest),
+    oldestAgeMs: ages.oldestAgeMs,
+    unreadable: [...unreadable, ...ages.unreadable],
   };
 }
 
-async function readAges(
-  connection: LedgerConnection,
-  oldest: readonly (string | undefined)[],
-): Promise<AccountStats['oldestAgeMs']> {
-  const entered = await readEntryTimes(
+type Ages = Pick<AccountStats, 'oldestAgeMs' | 'unreadable'>;
+
+async function readAges(connection: LedgerConnection, oldest: readonly (string | undefined)[]): Promise<Ages> {
+  const first = await readEntryTimes(
     connection,
     oldest.filter((payoutId) => payoutId !== undefined),
   );
   const now = connection.clock.wallNow();
-  const ages = WATCHED_STATES.map((state, index) => {
-    const at = entered.get(oldest[index] ?? '');
-    return [state, at === undefined ? null : Math.max(0, now - at)];
-  });
-  return Object.fromEntries(ages) as AccountStats['oldestAgeMs'];
+  const unreadable: string[] = [];
+  const ages: Partial<Record<WatchedState, number | null>> = {};
+  for (const [index, state] of WATCHED_STATES.entries()) {
+    const payoutId = oldest[index];
+    const at = payoutId === undefined ? undefined : first.get(payoutId);
+    if (payoutId !== undefined && at === undefined) unreadable.push(connection.keys.payout(payoutId));
+    const known = payoutId === undefined ? undefined : (at ?? (await findNextTime(connection, state)));
+    ages[state] = known === undefined ? null : Math.max(0, now - known);
+  }
+  return { oldestAgeMs: ages as AccountStats['oldestAgeMs'], unreadable };
 }
 
-/** When each payout entered its present state, ms since 1970. */
+const READ_AT_ONCE = 100;
+
+/** Of the oldest payout whose record can be read. */
+async function findNextTime(connection: LedgerConnection, state: WatchedState): Promise<number | undefined> {
+  const { redis, keys } = connection;
+  for (let start = 0; ; start += READ_AT_ONCE) {
+    const payoutIds = await ask(redis.zrange(keys.state(state), start, String(start + READ_AT_ONCE - 1)));
+    const times = await readEntryTimes(connection, payoutIds);
+    const known = payoutIds.find((payoutId) => times.has(payoutId));
+    if (known !== undefined) return times.get(known);
+    if (payoutIds.length < READ_AT_ONCE) return undefined;
+  }
+}
+
+/** When each payout entered its present state, ms since 1970; without those that cannot be read. */
 async function readEntryTimes(
   connection: LedgerConnection,
   payoutIds: readonly string[],
 ): Promise<Map<string, number>> {
-  const each = async (fill: (pipeline: ChainableCommander, key: string, index: number) => void): Promise<unknown[]> =>
-    pipelined(connection, (pipeline) => {
+  const each = async (fill: (pipeline: ChainableCommander, key: string, index: number) => void): Promise<unknown[]> => {
+    const { replies } = await pipelinedReadable(connection, (pipeline) => {
       payoutIds.forEach((payoutId, index) => {
         fill(pipeline, connection.keys.payout(payoutId), index);
       });
     });
+    return replies;
+  };
   const records = await each((pipeline, key) => pipeline.hmget(key, 'n', 'state', 'queuedSince'));
-  const facts = records as [string, string, string | null][];
+  const facts = records as ([string | null, string | null, string | null] | undefined)[];
   const entries = await each((pipeline, key, index) => pipeline.hget(key, `h${Number(facts[index]?.[0]) - 1}`));
-  return new Map(
-    payoutIds.map((payoutId, index) => {
-      const [, state, queuedSince] = facts[index] ?? [];
-      const { at } = parseHistoryEntry(String(entries[index]));
-      return [payoutId, state === 'queued' && queuedSince ? Number(queuedSince) : at];
-    }),
-  );
+  const times = new Map<string, number>();
+  for (const [index, payoutId] of payoutIds.entries()) {
+    const [, state, queuedSince] = facts[index] ?? [];
+    const { at } = parseHistoryEntry((entries[index] as string | null | undefined) ?? '');
+    const time = state === 'queued' && queuedSince ? Number(queuedSince) : at;
+    if (time >= 0 && time <= LAST_TIME_MS) times.set(payoutId, time);
+  }
+  return times;
 }

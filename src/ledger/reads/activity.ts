@@ -1,3 +1,4 @@
+import { toIsoTime } from '../../base/format.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
 import { pairsToRecord, type PayoutRecord } from '../payout-record.js';
 import { searchEvents } from './state-events.js';
@@ -87,7 +88,7 @@ async function readFromEvents(
 function parseAct(fields: PayoutRecord): Activity {
   const { type, payoutId = '', from = '', to = '', at = '', by = '', reason = '', count } = fields;
   return {
-    at: new Date(Number(at)).toISOString(),
+    at: toIsoTime(Number(at)),
     by,
     reason,
     what:

@@ -1,4 +1,5 @@
-import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { ask, askReadable, type LedgerConnection, pipelinedReadable } from '../ledger-connection.js';
+import { toIsoTime } from '../../base/format.js';
 import { parseHistoryEntry } from '../payout-record.js';
 import { parseHeldField } from '../payout.js';
 import { type PayoutState, URGENT_STATES } from '../states.js';
@@ -74,7 +75,7 @@ export async function readBatches(
   connection: LedgerConnection,
   limit: number,
 ): Promise<{ readonly batches: readonly Batch[]; readonly asOf: number | undefined }> {
-  const { [POSITION]: position, ...kept } = await ask(connection.redis.hgetall(connection.keys.batches));
+  const { [POSITION]: position, ...kept } = await askReadable(connection.redis.hgetall(connection.keys.batches), {});
   const heads = await readHeads(connection, Object.keys(kept));
   const newest = heads.sort((one, other) => other.enqueuedAt.localeCompare(one.enqueuedAt)).slice(0, limit);
   const batches = newest.map(async (head) =>
@@ -126,7 +127,7 @@ const MOST_FOLLOWED = 1_000;
 /** @returns undefined if nothing was kept, or it does not lead to the batch's number of payouts */
 async function followKept(connection: LedgerConnection, name: string): Promise<StateTallies | undefined> {
   const { redis, keys } = connection;
-  const [position, kept] = await ask(redis.hmget(keys.batches, POSITION, name));
+  const [position, kept] = await askReadable(redis.hmget(keys.batches, POSITION, name), []);
   const [after, tallies] = [parsePosition(position), parseStates(kept)];
   if (after === undefined || tallies === undefined) return undefined;
   const events = await readEventsAfter(connection, after, MOST_FOLLOWED);
@@ -174,20 +175,20 @@ type Head = Pick<Batch, 'name' | 'total' | 'enqueuedAt' | 'enqueuedBy'>;
 /** Leaves out empty batches. */
 async function readHeads(connection: LedgerConnection, names: readonly string[]): Promise<Head[]> {
   const { keys } = connection;
-  const found = await pipelined(connection, (pipeline) => {
+  const { replies: found } = await pipelinedReadable(connection, (pipeline) => {
     for (const name of names) pipeline.zrange(keys.batch(name), '0', '0').zcard(keys.batch(name));
   });
   const heads = names.flatMap((name, index) => {
-    const [[payoutId], total] = found.slice(2 * index) as [string[], number];
-    return payoutId === undefined ? [] : [{ name, total, payoutId }];
+    const [[payoutId] = [], total] = found.slice(2 * index, 2 * index + 2) as [string[]?, number?];
+    return payoutId === undefined || total === undefined ? [] : [{ name, total, payoutId }];
   });
-  const records = (await pipelined(connection, (pipeline) => {
+  const { replies: records } = await pipelinedReadable(connection, (pipeline) => {
     for (const { payoutId } of heads) pipeline.hmget(keys.payout(payoutId), 'h0', 'requestedBy', 'key');
-  })) as (string | null)[][];
+  });
   return heads.map(({ name, total }, index) => {
-    const [first, requestedBy, key] = records[index] ?? [];
+    const [first, requestedBy, key] = (records[index] ?? []) as (string | null)[];
     const { at } = parseHistoryEntry(first ?? '');
-    return { name, total, enqueuedAt: new Date(at).toISOString(), enqueuedBy: requestedBy ?? key ?? undefined };
+    return { name, total, enqueuedAt: toIsoTime(at), enqueuedBy: requestedBy ?? key ?? undefined };
   });
 }
 
@@ -207,15 +208,15 @@ async function findPlace(connection: LedgerConnection, { name, total }: Head): P
   for (let [low, high] = [0, total]; low < high;) {
     const step = Math.ceil((high - low) / PROBES);
     const probes = Array.from({ length: Math.ceil((high - low) / step) }, (_, index) => low + index * step);
-    const found = (await pipelined(connection, (pipeline) => {
+    const { replies: found } = await pipelinedReadable(connection, (pipeline) => {
       for (const probe of probes) pipeline.zrange(keys.batch(name), String(probe), String(probe));
-    })) as string[][];
-    const ranks = (await pipelined(connection, (pipeline) => {
-      for (const [payoutId = ''] of found) pipeline.zrank(keys.state('queued'), payoutId);
-    })) as (number | null)[];
-    const first = ranks.findIndex((rank) => rank !== null);
+    });
+    const { replies: ranks } = await pipelinedReadable(connection, (pipeline) => {
+      for (const [payoutId = ''] of found as string[][]) pipeline.zrank(keys.state('queued'), payoutId);
+    });
+    const first = ranks.findIndex((rank) => typeof rank === 'number');
     const before = first === -1 ? probes.length - 1 : first - 1;
-    place = ranks[first] ?? place;
+    place = (ranks[first] as number | undefined) ?? place;
     high = probes[first] ?? high;
     low = before === -1 ? high : (probes[before] ?? high) + 1;
   }
@@ -235,9 +236,10 @@ async function readUrgent(
   const urgent: string[] = [];
   for (const state of URGENT_STATES.filter((each) => sums[each].length > 0)) {
     const newest = await readIndex(connection, keys.stateIndex(state), { limit: URGENT_READ, newestFirst: true });
-    const rows = (await pipelined(connection, (pipeline) => {
+    const { replies } = await pipelinedReadable(connection, (pipeline) => {
       for (const { payoutId } of newest) pipeline.hmget(keys.payout(payoutId), 'batch', 'message', 'held');
-    })) as (string | null)[][];
+    });
+    const rows = replies.map((row) => (row ?? []) as (string | null)[]);
     const own = rows.flatMap(([batch, message, held], index) => (batch === name ? [{ message, held, index }] : []));
     urgent.push(...own.slice(0, URGENT_LISTED).map(({ index }) => newest[index]?.payoutId ?? ''));
     for (const { message: said, held } of own) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Chain } from '../../gateway/wallet.js';
-import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { parseStored, storedAmount, storedTime } from '../parse-stored.js';
+import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 
 /** The gateway's last data, cached by the sender for processes that may not query the gateway. */
 export interface GatewayFacts {
@@ -63,25 +64,40 @@ const NOTHING: GatewayFacts = {
 
 /** Empty before the first sender. */
 export async function readGatewayFacts({ redis, keys }: LedgerConnection): Promise<GatewayFacts> {
-  const stored = await ask(redis.hgetall(keys.gateway));
-  const parts = FIELDS.map((field) => parsePart(stored[field] ?? '{}'));
+  const stored = await askReadable(redis.hgetall(keys.gateway), {});
+  const parts = Object.entries(PARTS).map(([field, schema]) => parseStored<object>(schema, stored[field]) ?? {});
   return Object.assign({}, NOTHING, ...parts) as GatewayFacts;
 }
 
-const FIELDS = ['currencies', 'balance', 'failure'] as const;
+const currency = z.looseObject({
+  paymentId: z.int(),
+  name: z.string(),
+  usdRate: storedAmount.optional().catch(undefined),
+  network: z.string().optional().catch(undefined),
+  chain: z.string().optional().catch(undefined),
+  contract: z.string().optional().catch(undefined),
+  minimum: storedAmount.optional().catch(undefined),
+  maximum: storedAmount.optional().catch(undefined),
+  decimals: z.int().min(0).max(100).optional().catch(undefined),
+  fee: storedAmount.optional().catch(undefined),
+});
 
-const items = z.array(z.looseObject({}));
-const partField = z.looseObject({ currencies: items.exactOptional(), balance: items.exactOptional() });
+const balance = z.object({ paymentId: z.int().optional(), symbol: z.string().optional(), amount: storedAmount });
 
 /** What someone wrote over it, and nobody can read, is left out: pages, metrics and alarms go on without it. */
-function parsePart(text: string): Partial<GatewayFacts> {
-  try {
-    const parsed = partField.safeParse(JSON.parse(text));
-    return parsed.success ? (parsed.data as unknown as Partial<GatewayFacts>) : {};
-  } catch {
-    return {};
-  }
-}
+const PARTS = {
+  currencies: z.object({
+    currencies: z.array(currency),
+    currenciesAt: storedTime.optional(),
+    isWhole: z.boolean().optional(),
+  }),
+  balance: z.object({ balance: z.array(balance), balanceAt: storedTime.optional() }),
+  failure: z.object({
+    failure: z.string().optional(),
+    failureCode: z.string().optional(),
+    failureAt: storedTime.optional(),
+  }),
+} as const;
 
 export type GatewayFactsPart =
   | Pick<GatewayFacts, 'currencies' | 'currenciesAt' | 'isWhole'>

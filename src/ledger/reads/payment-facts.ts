@@ -1,5 +1,5 @@
 import type { PayoutIndex } from '../keys.js';
-import { pipelined, type LedgerConnection } from '../ledger-connection.js';
+import { type LedgerConnection, pipelinedReadable } from '../ledger-connection.js';
 import { nextPlace, readIndex } from './payout-queries.js';
 import { isPayoutState, type PayoutState } from '../states.js';
 
@@ -84,10 +84,10 @@ async function readFields(
   fields: readonly string[],
 ): Promise<Row[]> {
   if (payoutIds.length === 0) return [];
-  const rows = await pipelined(connection, (pipeline) => {
+  const { replies } = await pipelinedReadable(connection, (pipeline) => {
     for (const payoutId of payoutIds) pipeline.hmget(connection.keys.payout(payoutId), ...fields);
   });
-  return rows as Row[];
+  return replies.map((row) => (row ?? []) as Row);
 }
 
 export function toPaymentFacts([paymentId, symbol, amount, batch]: Row): PaymentFacts | undefined {

@@ -1,9 +1,9 @@
-import { replyCode } from '../../base/redis-errors.js';
+import { UnreadableRecordError } from '../../base/errors.js';
 import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
 import type { PayoutIndex } from '../keys.js';
-import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { ask, type LedgerConnection, pipelined, pipelinedReadable } from '../ledger-connection.js';
 import { parseRecord, type PayoutRecord } from '../payout-record.js';
-import { type Payout, UnreadableRecordError } from '../payout.js';
+import type { Payout } from '../payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../states.js';
 
 /** Which payouts to list, and from where. */
@@ -23,25 +23,37 @@ export interface ListOptions {
 /** One page of a list of payouts. */
 export interface PayoutPage {
   readonly payouts: readonly Payout[];
+  /** Payouts in the list whose record cannot be read. */
+  readonly unreadable: readonly UnreadablePayout[];
   /** The `cursor` of the next page; undefined at the end. */
   readonly next: string | undefined;
 }
 
-const DEFAULT_LIMIT = 100;
-
-/**
- * Lists payouts by page. Every index entry has its own number, so no payout is skipped or repeated while others move.
- * @throws UnreadableRecordError
- */
-export async function listPayouts(connection: LedgerConnection, options: ListOptions): Promise<PayoutPage> {
-  const { payoutIds, next } = await listPayoutIds(connection, options);
-  return { payouts: await readPayouts(connection, payoutIds), next };
+/** A payout whose record someone has altered in Redis. */
+export interface UnreadablePayout {
+  readonly payoutId: string;
+  /** Why it cannot be read. */
+  readonly reason: string;
 }
 
-/** As {@link listPayouts}, but skips unreadable records: one must not hide what is shown beside it. */
-export async function listReadable(connection: LedgerConnection, options: ListOptions): Promise<readonly Payout[]> {
-  const { payoutIds } = await listPayoutIds(connection, options);
-  return readReadable(connection, payoutIds, () => undefined);
+const DEFAULT_LIMIT = 100;
+
+/** Lists payouts by page. Every index entry has its own number, so no payout is skipped or repeated while others move. */
+export async function listPayouts(connection: LedgerConnection, options: ListOptions): Promise<PayoutPage> {
+  const { payoutIds, next } = await listPayoutIds(connection, options);
+  return { ...(await readEach(connection, payoutIds)), next };
+}
+
+/** Reads payouts in one round trip, in the order asked for; missing ones are left out. */
+export async function readEach(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+): Promise<Pick<PayoutPage, 'payouts' | 'unreadable'>> {
+  const unreadable: UnreadablePayout[] = [];
+  const payouts = await readReadable(connection, payoutIds, ({ message: reason }, payoutId) => {
+    unreadable.push({ payoutId, reason });
+  });
+  return { payouts, unreadable };
 }
 
 /** As {@link listPayouts}, but the ids only. */
@@ -57,32 +69,26 @@ export async function listPayoutIds(
 
 /** @throws UnreadableRecordError */
 export async function readPayout(connection: LedgerConnection, payoutId: string): Promise<Payout | undefined> {
-  const [payout] = await readPayouts(connection, [payoutId]);
+  const [payout] = await readReadable(connection, [payoutId], (error) => {
+    throw error;
+  });
   return payout;
 }
 
-/**
- * Reads payouts in one round trip, in the order asked for; missing ones are left out.
- * @throws UnreadableRecordError
- */
-export async function readPayouts(connection: LedgerConnection, payoutIds: readonly string[]): Promise<Payout[]> {
-  return readReadable(connection, payoutIds, (error) => {
-    throw error;
-  });
-}
-
-/** As {@link readPayouts}, but skips unreadable records. */
+/** As {@link readEach}, with the errors. */
 export async function readReadable(
   connection: LedgerConnection,
   payoutIds: readonly string[],
   onUnreadable: (error: UnreadableRecordError, payoutId: string) => void,
 ): Promise<Payout[]> {
-  const replies = await readRecords(connection, payoutIds);
+  const { replies } = await pipelinedReadable(connection, (pipeline) => {
+    for (const payoutId of payoutIds) pipeline.hgetall(connection.keys.payout(payoutId));
+  });
   return payoutIds.flatMap((payoutId, index) => {
-    const record = replies[index] ?? {};
+    const record = replies[index] as PayoutRecord | undefined;
     try {
-      if (record instanceof Error) throw new UnreadableRecordError(payoutId, record);
-      return record['state'] === undefined ? [] : [parseRecord(payoutId, record)];
+      if (record === undefined) throw new UnreadableRecordError(`The record of payout ${payoutId}`, NOT_A_HASH);
+      return Object.keys(record).length === 0 ? [] : [parseRecord(payoutId, record)];
     } catch (error) {
       if (!(error instanceof UnreadableRecordError)) throw error;
       onUnreadable(error, payoutId);
@@ -91,34 +97,7 @@ export async function readReadable(
   });
 }
 
-/** @returns for each id its record, or Redis's error if its key holds something else */
-async function readRecords(
-  connection: LedgerConnection,
-  payoutIds: readonly string[],
-): Promise<(PayoutRecord | Error)[]> {
-  const { redis, keys } = connection;
-  try {
-    const replies = await pipelined(connection, (pipeline) => {
-      for (const payoutId of payoutIds) pipeline.hgetall(keys.payout(payoutId));
-    });
-    return replies as PayoutRecord[];
-  } catch (error) {
-    if (!isWrongType(error)) throw error;
-  }
-  // One key holds something else: read each separately, to get the others.
-  return Promise.all(
-    payoutIds.map(async (payoutId) =>
-      ask<PayoutRecord | Error>(redis.hgetall(keys.payout(payoutId))).catch((error: unknown) => {
-        if (isWrongType(error)) return error;
-        throw error;
-      }),
-    ),
-  );
-}
-
-function isWrongType(error: unknown): error is Error {
-  return replyCode(error) === 'WRONGTYPE';
-}
+const NOT_A_HASH = new Error('it is not a hash');
 
 interface IndexEntry {
   readonly payoutId: string;
@@ -212,8 +191,7 @@ export interface PayoutFilter {
   readonly until?: number | undefined;
 }
 
-interface FoundPayouts {
-  readonly payouts: readonly Payout[];
+interface FoundPayouts extends Pick<PayoutPage, 'payouts' | 'unreadable'> {
   /** The next page begins after it; undefined at the end. */
   readonly next: string | undefined;
   /** Payouts read for this page. It may be short or empty, if few match, and still have a next one. */
@@ -246,26 +224,31 @@ export async function findPayouts(
       : [keys.batchIndex(batch)];
   let from = after ?? (await findStart(connection, indexes, filter));
   const payouts: Payout[] = [];
+  const unreadable: UnreadablePayout[] = [];
   let searched = 0;
   while (searched < SEARCHED_PER_PAGE) {
     const entries = await readEntries(connection, indexes, from);
-    const found = new Map((await readPayouts(connection, idsOf(entries))).map((payout) => [payout.payoutId, payout]));
+    const read = await readEach(connection, idsOf(entries));
+    const found = new Map(read.payouts.map((payout) => [payout.payoutId, payout]));
+    const broken = new Map(read.unreadable.map((each) => [each.payoutId, each]));
     for (const { payoutId, place } of entries) {
       searched += 1;
       from = String(place);
       const payout = found.get(payoutId);
-      if (payout === undefined || !matches(payout, filter)) continue;
-      payouts.push(payout);
-      if (payouts.length === limit) return { payouts, next: from, searched };
+      const lost = broken.get(payoutId);
+      // Nobody knows whether it matches.
+      if (lost !== undefined) unreadable.push(lost);
+      else if (payout !== undefined && matches(payout, filter)) payouts.push(payout);
+      if (payouts.length + unreadable.length === limit) return { payouts, unreadable, next: from, searched };
     }
-    if (entries.length < STEP) return { payouts, next: undefined, searched };
+    if (entries.length < STEP) return { payouts, unreadable, next: undefined, searched };
     if (batch === undefined && since !== undefined && isOlder([...found.values()], since)) {
       // A payout that was put back unsent has its old place in the queue, and a new time.
       indexes = indexes.filter(({ sortedSet }) => sortedSet === keys.state('queued'));
-      if (indexes.length === 0) return { payouts, next: undefined, searched };
+      if (indexes.length === 0) return { payouts, unreadable, next: undefined, searched };
     }
   }
-  return { payouts, next: from, searched };
+  return { payouts, unreadable, next: from, searched };
 }
 
 function idsOf(entries: readonly IndexEntry[]): string[] {
@@ -331,13 +314,16 @@ async function findPlaceAt(connection: LedgerConnection, index: PayoutIndex, tim
   let [low, high] = [0, (await newest(Number.MAX_SAFE_INTEGER - 1))?.place ?? 0];
   while (low < high) {
     const entry = await newest(Math.ceil((low + high) / 2));
-    const [payout] = entry === undefined ? [] : await readPayouts(connection, [entry.payoutId]);
+    const { payouts } = await readEach(connection, entry === undefined ? [] : [entry.payoutId]);
+    const [payout] = payouts;
     // Up to here all entered before the time.
     if (payout === undefined || Date.parse(payout.updatedAt) < time) low = Math.ceil((low + high) / 2);
     else high = (entry?.place ?? 0) - 1;
   }
   return low;
 }
+
+const READ_BESIDE = 9;
 
 /**
  * Counts the payouts that have been `in_progress` for longer than `stuckAfterMs`. The index is in order of entry, so a
@@ -351,8 +337,9 @@ export async function countStuck(connection: LedgerConnection, stuckAfterMs: num
   let young = await ask(redis.zcard(index));
   while (stuck < young) {
     const middle = Math.floor((stuck + young) / 2);
-    const [payoutId] = await ask(redis.zrange(index, String(middle), String(middle)));
-    const payout = payoutId === undefined ? undefined : await readPayout(connection, payoutId);
+    const payoutIds = await ask(redis.zrange(index, String(middle), String(middle + READ_BESIDE)));
+    // Another that entered next to it says the same of one that cannot be read.
+    const [payout] = (await readEach(connection, payoutIds)).payouts;
     // A payout that has left the state meanwhile was changed just now.
     const isStuck = payout?.state === 'in_progress' && Date.parse(payout.updatedAt) < before;
     if (isStuck) stuck = middle + 1;

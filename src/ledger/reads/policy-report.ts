@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { formatDuration } from '../../base/format.js';
-import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { parseStored, storedTime } from '../parse-stored.js';
+import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 
 const ruleUsage = z.object({
   rule: z.string(),
@@ -12,16 +13,16 @@ const ruleUsage = z.object({
   unknown: z.string().nullable(),
 });
 
-const heldCount = z.object({ rule: z.string(), reason: z.string(), count: z.number(), since: z.number().optional() });
+const heldCount = z.object({ rule: z.string(), reason: z.string(), count: z.number(), since: storedTime.optional() });
 
 const policyReport = z.object({
   hash: z.string(),
-  at: z.number(),
+  at: storedTime,
   rules: z.array(ruleUsage),
   held: z.array(heldCount),
   heldWithoutRule: z.array(heldCount).default([]),
-  ratesAt: z.number().nullable(),
-  ratesMissingSince: z.number().nullable().default(null),
+  ratesAt: storedTime.nullable(),
+  ratesMissingSince: storedTime.nullable().default(null),
 });
 
 export interface RuleUsage {
@@ -79,13 +80,8 @@ export interface PolicyReport {
 
 /** @returns undefined if no worker with a policy has reported */
 export async function readPolicyReport({ redis, keys }: LedgerConnection): Promise<PolicyReport | undefined> {
-  const text = await ask(redis.get(keys.policy));
-  if (text === null) return undefined;
-  try {
-    return policyReport.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  const text = await askReadable(redis.get(keys.policy), null);
+  return parseStored(policyReport, text);
 }
 
 /** A report expires unless it is renewed. */

@@ -1,7 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
-import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { UnreadableRecordError } from '../../base/errors.js';
+import { type LedgerConnection, ask, pipelinedReadable } from '../ledger-connection.js';
 import { parseRecord, type PayoutRecord } from '../payout-record.js';
-import { type Payout, UnreadableRecordError } from '../payout.js';
+import type { Payout } from '../payout.js';
 import type { SendAttempt } from '../sender-ledger.js';
 import { searchEvents, timeOfEvent } from './state-events.js';
 
@@ -18,14 +19,19 @@ export async function readAudited(
   payoutIds: readonly string[],
 ): Promise<AuditedRecord[]> {
   const { keys } = connection;
-  const replies = await pipelined(connection, (pipeline) => {
+  const { replies } = await pipelinedReadable(connection, (pipeline) => {
     for (const payoutId of payoutIds) {
       pipeline.hgetall(keys.payout(payoutId)).hget(keys.removedBucket(payoutId), payoutId);
     }
   });
   return payoutIds.map((payoutId, index) => {
-    const [record, removed] = replies.slice(2 * index, 2 * index + 2) as [PayoutRecord, string | null];
-    return toAudited(payoutId, record, removed);
+    const [record, removed] = replies.slice(2 * index, 2 * index + 2) as [
+      PayoutRecord | undefined,
+      string | null | undefined,
+    ];
+    if (record === undefined)
+      return { kind: 'unreadable', message: `The record of payout ${payoutId} in Redis has another type` };
+    return toAudited(payoutId, record, removed ?? null);
   });
 }
 

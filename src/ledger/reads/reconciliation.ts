@@ -1,9 +1,11 @@
+import { z } from 'zod';
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import { formatAmount } from '../../base/format.js';
 import { type Actor, toLine } from '../payout.js';
 import { nameBalance } from './balance-cover.js';
 import type { Balance, Currency } from './gateway-facts.js';
-import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { parseStored, storedAmount, storedTime } from '../parse-stored.js';
+import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 
 /**
  * The sender's comparison of the gateway's balances with the payouts, as in Redis. Amounts are decimal strings in their
@@ -96,10 +98,59 @@ export interface StoredReconciliation {
 }
 
 export async function readReconciliation({ redis, keys }: LedgerConnection): Promise<StoredReconciliation> {
-  const texts = await ask(redis.hmget(keys.gateway, 'reconciliation', 'acceptedDrops'));
-  const parts = texts.map((text) => (text === null ? {} : (JSON.parse(text) as Partial<StoredReconciliation>)));
-  return { reconciliation: parts[0]?.reconciliation, acceptedDrops: parts[1]?.acceptedDrops };
+  const [compared, accepted] = await askReadable(redis.hmget(keys.gateway, 'reconciliation', 'acceptedDrops'), []);
+  return {
+    reconciliation: parseStored(reconciliationField, compared)?.reconciliation,
+    acceptedDrops: parseStored(acceptedField, accepted)?.acceptedDrops,
+  };
 }
+
+const sendSum = z
+  .object({ count: z.int(), high: storedAmount.optional() })
+  .transform((sum): SendSum => ({ high: undefined, ...sum }));
+
+const reconciledBalance = z
+  .object({
+    paymentId: z.int().optional(),
+    symbol: z.string().optional(),
+    amount: storedAmount,
+    baseline: z.object({ amount: storedAmount, at: storedTime }).optional(),
+    places: z.int(),
+    settled: sendSum,
+    recent: sendSum,
+    open: sendSum,
+    unexplained: storedAmount.optional(),
+    doubt: z.string().optional(),
+    isSuspected: z.boolean(),
+    reported: storedAmount,
+    drop: z.object({ amount: storedAmount, since: storedTime, at: storedTime }).optional(),
+  })
+  .transform((balance): ReconciledBalance => ({ ...ABSENT, ...balance }));
+
+/** JSON leaves these out. */
+const ABSENT = {
+  paymentId: undefined,
+  symbol: undefined,
+  baseline: undefined,
+  unexplained: undefined,
+  doubt: undefined,
+  drop: undefined,
+};
+
+const reconciliationField = z.object({
+  reconciliation: z.object({
+    comparedAt: storedTime,
+    followedSince: storedTime,
+    followedTo: z.string().optional(),
+    fees: z.record(z.string(), storedAmount),
+    rates: z.record(z.string(), storedAmount),
+    balances: z.array(reconciledBalance),
+  }),
+});
+
+const acceptedField = z.object({
+  acceptedDrops: z.object({ upTo: storedTime, by: z.string(), reason: z.string() }),
+});
 
 export async function saveReconciliation(
   { redis, keys }: LedgerConnection,

@@ -1,3 +1,4 @@
+import { UnreadableRecordError } from '../../base/errors.js';
 import { replyCode } from '../../base/redis-errors.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
 import { pairsToRecord, type PayoutRecord } from '../payout-record.js';
@@ -142,7 +143,7 @@ async function readLastDelivered({
     groups = (await ask(redis.xinfo('GROUPS', keys.events))) as unknown[][];
   } catch (error) {
     // The one that it has: there is no stream.
-    if (replyCode(error) === 'ERR') return undefined;
+    if (replyCode(error) === 'ERR' || error instanceof UnreadableRecordError) return undefined;
     throw error;
   }
   const facts = groups.map((pairs) => new Map(pairs.map((value, index) => [value, pairs[index + 1]])));

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { AccountStats } from './account-stats.js';
-import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { askReadable, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { parseStored, storedAmount, storedTime } from '../parse-stored.js';
 import { STREAM_BEGINNING, timeOfEvent } from './state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../states.js';
 
@@ -43,7 +44,7 @@ export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string
 export function parseHourFields(fields: Readonly<Record<string, string>>): MinuteStatistics[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(PREFIX))
-    .flatMap(([, text]) => (readField(z.array(rowSchema), text) ?? []).map(parseRow))
+    .flatMap(([, text]) => (parseStored(z.array(rowSchema), text) ?? []).map(parseRow))
     .sort((one, other) => one.at - other.at);
 }
 
@@ -97,12 +98,12 @@ const RATE_MINUTES = 10;
 
 /** Everything is 0 before the first sender. */
 export async function readStatistics({ redis, keys, clock }: LedgerConnection): Promise<AccountStatistics> {
-  return parseStatistics(await ask(redis.hgetall(keys.statistics)), clock.wallNow());
+  return parseStatistics(await askReadable(redis.hgetall(keys.statistics), {}), clock.wallNow());
 }
 
 /** The part of the statistics that every scrape reads. */
 export async function readQueuedSums({ redis, keys }: LedgerConnection): Promise<readonly CurrencySum[]> {
-  return readField(STORED.sums, await ask(redis.hget(keys.statistics, 'sums')))?.queued ?? [];
+  return parseStored(STORED.sums, await askReadable(redis.hget(keys.statistics, 'sums'), null))?.queued ?? [];
 }
 
 export function parseStatistics(stored: Readonly<Record<string, string>>, wallNow: number): AccountStatistics {
@@ -128,17 +129,17 @@ const sumsField: z.ZodType<CurrencySum[]> = z.array(
       paymentId: z.int(),
       symbol: z.string().optional(),
       count: z.int(),
-      amount: z.string().regex(/^-?\d+(\.\d+)?$/),
+      amount: storedAmount,
     })
     .transform((sum): CurrencySum => ({ symbol: undefined, ...sum })),
 );
 
 const STORED = {
   version: z.unknown(),
-  position: z.string().regex(/^\d+-\d+$/),
+  position: z.string().regex(/^\d{1,15}-\d+$/),
   sums: z.partialRecord(z.enum(PAYOUT_STATES), sumsField),
   today: z.object({ day: z.int() }).and(z.partialRecord(z.enum(COUNTED_TODAY), sumsField)),
-  lastSendAt: z.number(),
+  lastSendAt: storedTime,
   pace: z.array(z.number()),
   begun: z.object({ payoutId: z.string(), at: z.number() }),
 };
@@ -147,16 +148,8 @@ type StoredFields = { readonly [Name in keyof typeof STORED]: z.output<(typeof S
 
 /** Each field that is what the sender writes; of others nothing is known, because anyone may have stored them. */
 export function readFields(stored: Readonly<Record<string, string>>): StoredFields {
-  const entries = Object.entries(STORED).map(([name, schema]) => [name, readField(schema, stored[name])]);
+  const entries = Object.entries(STORED).map(([name, schema]) => [name, parseStored(schema, stored[name])]);
   return Object.fromEntries(entries) as StoredFields;
-}
-
-function readField<Value>(schema: z.ZodType<Value>, text: string | null | undefined): Value | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text ?? 'null')).data;
-  } catch {
-    return undefined;
-  }
 }
 
 export interface BacklogEstimate {

@@ -1,26 +1,27 @@
 import { z } from 'zod';
-import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { storedTime } from '../parse-stored.js';
+import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 import { toLine } from '../payout.js';
 import type { JournalHead } from '../sender-ledger.js';
 
-const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z.number(), at: z.number() });
+const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z.number(), at: storedTime });
 
 const reportSchema = z.object({
   role: z.string(),
   reason: z.string().optional(),
   cause: z.string().optional().catch(undefined),
-  at: z.number(),
-  startedAt: z.number(),
+  at: storedTime,
+  startedAt: storedTime,
   version: z.string().catch('unknown'),
-  holdOffUntil: z.number().optional(),
+  holdOffUntil: storedTime.optional(),
   noResponse: z.literal(true).optional().catch(undefined),
   pauseKept: z.literal(true).optional().catch(undefined),
-  slowAt: z.number().optional().catch(undefined),
+  slowAt: storedTime.optional().catch(undefined),
   slowMs: z.number().optional().catch(undefined),
   lastError: z.string().optional(),
   lastErrorCode: z.string().optional().catch(undefined),
   failedAttempts: z.number().optional(),
-  nextRetryAt: z.number().optional(),
+  nextRetryAt: storedTime.optional(),
   pollError: z.string().optional(),
   pollErrorCode: z.string().optional().catch(undefined),
   failedPolls: z.number().optional().catch(undefined),
@@ -85,7 +86,7 @@ export function senderOf<Worker extends Pick<KnownWorker, 'name'>>(
 
 /** Every worker process that reported and did not end in good order, by name. */
 export async function readWorkers({ redis, keys }: LedgerConnection): Promise<KnownWorker[]> {
-  return parseWorkers(await ask(redis.hgetall(keys.workers)));
+  return parseWorkers(await askReadable(redis.hgetall(keys.workers), {}));
 }
 
 /** Skips unreadable entries. */

@@ -2,7 +2,7 @@ import { GUARD_MS } from '../../base/settings.js';
 import { within } from '../../base/clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../../base/errors.js';
 import { findRefusalOf, readClockOffset, type WriteRefusal } from '../../ledger/redis-durability.js';
-import { checkFormat, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { ask, checkFormat, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type AccountDetails, readAccountDetails } from '../../operator/account-details.js';
 import { toRedisError } from '../../base/redis-errors.js';
 import type { AccountStatus } from '../account-runtime.js';
@@ -25,10 +25,12 @@ export interface AccountView extends Pick<
   /** How far this machine's wall clock is ahead of Redis's, in ms. Undefined if unknown. */
   readonly clockOffsetMs: number | undefined;
   /**
-   * Undefined while Redis is unavailable, if the ledger's format is newer, or if this process rests. The working
+   * Undefined while Redis is unavailable, if the ledger cannot be read, or if this process rests. The working
    * process publishes them: reading them everywhere would be most of Redis's load.
    */
   readonly details: AccountDetails | undefined;
+  /** Why the account cannot be read in Redis, although it responds. */
+  readonly unreadable?: string;
 }
 
 /** With a slower Redis, no send may begin either. */
@@ -67,7 +69,8 @@ export async function viewAccount(account: MonitoredAccount, stuckAfterMs: numbe
       status: writeRefusal ? refuse(status, writeRefusal) : status,
     };
   } catch (error) {
-    if (!(error instanceof UnsupportedFormatError)) throw error;
+    // One account's trouble is that account's: the others are shown.
+    if (!(error instanceof UnsupportedFormatError)) return { ...view, unreadable: (error as Error).message };
     return { ...view, formatError: error, status: { role: 'refused', reason: error.message } };
   }
 }
@@ -79,7 +82,7 @@ function refuse(status: AccountStatus, { reason, action }: WriteRefusal): Accoun
 }
 
 async function requireKnownFormat({ redis, keys }: LedgerConnection): Promise<undefined> {
-  checkFormat(await redis.hget(keys.ledger, 'format'));
+  checkFormat(await ask(redis.hget(keys.ledger, 'format')));
 }
 
 /**

@@ -32,9 +32,18 @@ const SYNC_SLOW_MS = 100;
 const ANSWER_SLOW_MS = 5_000;
 
 /** @returns one line for each thing that needs an operator although this process could send */
-export function warnAbout({ status, details, work, keyring, policy, clockOffsetMs }: AccountView): string[] {
+export function warnAbout({
+  status,
+  details,
+  unreadable,
+  work,
+  keyring,
+  policy,
+  clockOffsetMs,
+}: AccountView): string[] {
   const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work, status));
   const ofProcess = [
+    unreadable && `The account cannot be read in Redis: ${unreadable}. See docs/runbooks/redis-altered.md.`,
     warnOfKeyring(keyring),
     warnOfPolicy(policy),
     warnOfPolls(work),
@@ -99,6 +108,10 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     const drops = money.unexplained.filter(({ amount }) => amount !== '0');
     if (drops.length === 0) return undefined;
     return `The balance fell by ${listDrops(drops)} more than the payouts explain: someone else may use the gateway's secret key. Run \`payouts reconcile --account ${stats.platformId}\`.`;
+  },
+  function unreadable({ stats }) {
+    if (stats.unreadable.length === 0) return undefined;
+    return `${formatCount(stats.unreadable.length, 'key')} in Redis cannot be read, because someone has altered them: ${stats.unreadable.join(', ')}. See docs/runbooks/redis-altered.md.`;
   },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;

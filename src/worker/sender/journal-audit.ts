@@ -1,4 +1,4 @@
-import { JournalUnavailableError, RedisUnavailableError } from '../../base/errors.js';
+import { JournalUnavailableError, RedisUnavailableError, UnreadableRecordError } from '../../base/errors.js';
 import {
   describeLostJournal,
   findMismatch,
@@ -7,7 +7,7 @@ import {
   type LedgerMismatch,
 } from '../../journal/find-mismatch.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import { UnreadableRecordError, type Payout } from '../../ledger/payout.js';
+import type { Payout } from '../../ledger/payout.js';
 import type { KnownJournal, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
 import type { StatusTracker } from './send-report.js';

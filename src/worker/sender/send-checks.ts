@@ -1,6 +1,6 @@
-import { errorCode } from '../../base/errors.js';
+import { errorCode, UnreadableRecordError } from '../../base/errors.js';
 import { JournalDamagedError } from '../../journal/send-journal.js';
-import { findFault, type Hold, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
+import { findFault, type Hold, type Payout } from '../../ledger/payout.js';
 import { holdForGood, holdPayout } from './hold-payout.js';
 import type { KeptPause } from './kept-pause.js';
 import type { HeldLease } from './lease-keeper.js';

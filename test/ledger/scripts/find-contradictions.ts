@@ -3,7 +3,7 @@ import type { RedisClient } from '../../../src/base/redis.js';
 import { readActivity, type Activity } from '../../../src/ledger/reads/activity.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import { readIndex, readPayouts } from '../../../src/ledger/reads/payout-queries.js';
+import { readEach, readIndex } from '../../../src/ledger/reads/payout-queries.js';
 import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
 import type { TestAccount } from '../support/test-account.js';
 
@@ -19,7 +19,7 @@ export async function findContradictions({ connection, redis }: Account) {
   const found: string[] = [];
   const prefix = keys.payout('');
   const payoutIds = (await findKeys(redis, `${prefix}*`)).map((key) => key.slice(prefix.length));
-  const payouts = await readPayouts(connection, payoutIds);
+  const { payouts } = await readEach(connection, payoutIds);
   const events = await readEvents(connection, { sinceMs: 0 }, 10_000);
   const indexes = new Map<string, string[]>();
   for (const state of PAYOUT_STATES) {

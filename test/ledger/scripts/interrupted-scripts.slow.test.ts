@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { readAccountStats } from '../../../src/ledger/reads/account-stats.js';
-import { readIndex, readPayouts } from '../../../src/ledger/reads/payout-queries.js';
+import { readEach, readIndex } from '../../../src/ledger/reads/payout-queries.js';
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
 import { openTestAccount, type TestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
@@ -12,7 +12,10 @@ async function readOutcome({ connection, redis }: TestAccount): Promise<unknown>
   const prefix = connection.keys.payout('');
   const payoutIds = (await redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length)).sort();
   // Until when a request may arrive is by the clock of Redis: it differs from run to run.
-  const payouts = (await readPayouts(connection, payoutIds)).map((payout) => ({ ...payout, inFlightUntil: undefined }));
+  const payouts = (await readEach(connection, payoutIds)).payouts.map((payout) => ({
+    ...payout,
+    inFlightUntil: undefined,
+  }));
   const orders = PAYOUT_STATES.map(async (state) => {
     const entries = await readIndex(connection, connection.keys.stateIndex(state), { limit: 100 });
     return entries.map(({ payoutId }) => payoutId);

@@ -11,7 +11,7 @@ import { throwingLogger } from '../../support/throwing-watchers.js';
 const MINUTE_MS = 60_000;
 
 const QUIET = {
-  ...{ queued: 0, sending: 0, held: 0, unknown: 0, outboxUnreadable: 0, paused: false },
+  ...{ queued: 0, sending: 0, held: 0, unknown: 0, outboxUnreadable: 0, unreadable: [], paused: false },
   sender: { owner: 'host:1', epoch: 1, heartbeat: 1 },
   oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
 } as unknown as AccountStats;
@@ -59,6 +59,7 @@ it.each<[string, Given, ...RegExp[]]>([
   ['low balance', { money: { ...MONEY, covers: COVERS } }, /^The balance is below what is queued \(1 BTC for 2\.5\):/],
   ['drop', { money: { ...MONEY, unexplained: UNEXPLAINED } }, /^The balance fell by 12\.5 TRX more than/],
   ['held payouts', { stats: { held: 2 } }, /^2 payouts held, and not sent/],
+  ['keys', { stats: { unreadable: ['{payouts:7}:late'] } }, /^1 key in Redis cannot be read, .*: \{payouts:7\}:late\./],
   ['outbox', { stats: { outboxUnreadable: 3 } }, /^The outbox holds 3 members that this version/],
   ['unknown payouts', { stats: { unknown: 2 } }, /^2 payouts may or may not have been sent: .*payouts resolve/],
   ['stuck payouts', { stuck: 1 }, /^1 payout in progress for longer than STUCK_AFTER_MS/],

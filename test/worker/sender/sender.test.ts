@@ -3,7 +3,7 @@ import { onAnyClock } from '../../../src/base/clock.js';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
-import { UnreadableRecordError } from '../../../src/ledger/payout.js';
+import { UnreadableRecordError } from '../../../src/base/errors.js';
 import { recoverRegularly } from '../../../src/worker/sender/recover-sends.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { alterPayout } from '../../world/world-ledger.js';

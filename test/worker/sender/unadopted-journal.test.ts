@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
-import { UnreadableRecordError } from '../../../src/ledger/payout.js';
+import { UnreadableRecordError } from '../../../src/base/errors.js';
 import { cannotKnow } from '../../../src/worker/sender/journal-audit.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { type ActiveSender, sendUntilDecided } from '../../../src/worker/sender/send-until-decided.js';
