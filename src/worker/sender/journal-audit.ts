@@ -1,4 +1,4 @@
-import { JournalUnavailableError, RedisUnavailableError, UnreadableRecordError } from '../../base/errors.js';
+import { JournalUnavailableError, UnreadableRecordError } from '../../base/errors.js';
 import {
   describeLostJournal,
   findMismatch,
@@ -217,15 +217,7 @@ export class JournalAudit {
 
   /** Runs even while another process sends: only this journal may know the outcome of an `unknown` payout. */
   async #replayOutcomes(): Promise<void> {
-    if (this.#hasReplayed) return;
-    try {
-      this.#hasReplayed = await this.#outcomes.replayAll();
-    } catch (error) {
-      if (error instanceof RedisUnavailableError) throw error;
-      // An outcome that Redis rejects must not stop the account, but operators must see it.
-      this.#runtime.logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
-      this.#hasReplayed = true;
-    }
+    if (!this.#hasReplayed) this.#hasReplayed = await this.#outcomes.replayAll();
   }
 
   /** This journal then knows what else must be read if Redis forgets it. */

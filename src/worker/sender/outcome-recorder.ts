@@ -1,3 +1,4 @@
+import { RedisUnavailableError } from '../../base/errors.js';
 import { onAnyClock } from '../../base/clock.js';
 import { findBlockedReason, isOfPayout } from '../../gateway/stop-sign.js';
 import type { JournaledOutcome } from '../../journal/journal-line.js';
@@ -48,18 +49,29 @@ export class OutcomeRecorder {
   }
 
   /**
-   * Records outcomes that only the journal knows, because their sender ended in between.
+   * Records outcomes that only the journal knows, because their sender ended in between. One that cannot be recorded
+   * keeps back no other.
    * @returns false if the ledger still has one of these payouts as `sending`
    */
   async replayAll(): Promise<boolean> {
-    const { journal, senderLedger } = this.#runtime;
+    const { journal, senderLedger, logger } = this.#runtime;
     let isComplete = true;
     for (const { outcome, ...send } of journal.lastSends(REPLAYED_SENDS)) {
       const result = toRecordable(outcome);
       if (result === undefined) continue;
-      const payout = await senderLedger.readPayout(send.payoutId);
-      if (payout?.state === 'unknown') await this.replay(send, result);
-      if (payout?.state === 'sending') isComplete = false;
+      try {
+        const payout = await senderLedger.readPayout(send.payoutId);
+        if (payout?.state === 'unknown') await this.replay(send, result);
+        if (payout?.state === 'sending') isComplete = false;
+      } catch (error) {
+        if (error instanceof RedisUnavailableError) throw error;
+        // It must not stop the account, but operators must see it.
+        const { payoutId } = send;
+        logger.error(
+          { payoutId, error: (error as Error).message },
+          'cannot record an outcome that the send journal has',
+        );
+      }
     }
     return isComplete;
   }

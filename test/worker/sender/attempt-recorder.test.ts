@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { onAnyClock } from '../../../src/base/clock.js';
+import { UnreadableRecordError } from '../../../src/base/errors.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
@@ -388,6 +389,16 @@ describe('the outcomes that a journal knows', () => {
     await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'written_off', by: 'ann', reason: 'settled' });
     expect(await recorder.replayAll()).toBe(true);
     expect([await rig.stateOf(), rig.said]).toEqual(['written_off', []]);
+  });
+
+  it('are told also of the send behind one whose record cannot be read', async () => {
+    const damaged = { payoutId: 'damaged', attempt: 1, token: 'd' };
+    await rig.journal.append(journaled(damaged));
+    rig.journal.noteOutcome(damaged, ACCEPTED, 0);
+    await left(ACCEPTED);
+    rig.fail('readPayout', new UnreadableRecordError('The record of payout damaged', new Error('no hash')), 1);
+    expect([await recorder.replayAll(), await rig.stateOf()]).toEqual([true, 'in_progress']);
+    expect(rig.said).toContain('error cannot record an outcome that the send journal has');
   });
 
   it('are told of the newest ten sends', async () => {

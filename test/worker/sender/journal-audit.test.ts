@@ -219,7 +219,7 @@ describe('a response that only the journal of one host knows', () => {
     a.start();
     await world.advance(60_000);
     expect(a.loop.status.role).toBe('sender');
-    expect(a.errors()).toEqual(['error cannot record an outcome of the send journal']);
+    expect(a.errors()).toEqual(['error cannot record an outcome that the send journal has']);
   });
 });
 
@@ -254,7 +254,7 @@ describe('one comparison after another', () => {
     await ledger.markSendsUnknown(await takeLease(ledger, 'two'), [attempt], 'ended', 0);
     before.finishSend = throwing('ERR wrong kind of value');
     for (let turn = 0; turn < 3; turn += 1) await audit.findMismatch();
-    expect(said).toEqual(['error cannot record an outcome of the send journal']);
+    expect(said).toEqual(['error cannot record an outcome that the send journal has']);
   });
 
   it('does not compare a journal that it could not read', async () => {
