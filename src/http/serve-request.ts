@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { InvalidInputError } from '../base/errors.js';
 import { parseInput } from '../base/fields.js';
 import type { Logger } from '../base/logger.js';
+import { parseJson } from '../base/parse-json.js';
 import { toPlainJson } from '../base/plain-text.js';
 import { streamEvents } from './event-stream.js';
 import { renderOpenApi } from './openapi.js';
@@ -196,10 +197,14 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   if (!isJson(type) || encoding !== 'identity') {
     throw new RefusedError('NOT_JSON', 'Send JSON: `Content-Type: application/json`, UTF-8, not compressed');
   }
+  return parseJson(decode(bytes), 'body');
+}
+
+function decode(bytes: Buffer): string {
   try {
-    return JSON.parse(utf8.decode(bytes)) as unknown;
+    return utf8.decode(bytes);
   } catch {
-    throw new InvalidInputError([{ field: 'body', message: 'is no JSON in UTF-8' }]);
+    throw new InvalidInputError([{ field: 'body', message: 'is no text in UTF-8' }]);
   }
 }
 

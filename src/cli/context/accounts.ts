@@ -9,6 +9,7 @@ import {
 import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../base/config.js';
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
 import { parseInput, platformIdField, toProblems } from '../../base/fields.js';
+import { parseJson } from '../../base/parse-json.js';
 import { readSecretFile, readTrustedFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
@@ -187,8 +188,11 @@ export function parseAccountsFile(file: string): z.output<typeof accountsFileSch
 function readJsonFile(file: string): unknown {
   try {
     // It says which gateway is paid from, and by which policy.
-    return JSON.parse(readTrustedFile(file));
+    return parseJson(readTrustedFile(file), file);
   } catch (error) {
+    if (error instanceof InvalidInputError) {
+      throw new InvalidConfigError([{ field: 'PAYOUT_ACCOUNTS_FILE', message: `cannot be used: ${error.message}` }]);
+    }
     throw new InvalidConfigError([
       { field: 'PAYOUT_ACCOUNTS_FILE', message: `cannot be used: ${file} ${(error as Error).message}` },
     ]);

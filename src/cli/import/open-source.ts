@@ -6,7 +6,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { InvalidInputError, type Problem, StoppedError } from '../../base/errors.js';
 import { INPUT_COLUMNS, toCsvColumn } from '../../ledger/payout-csv.js';
 import { STDIN } from '../context/confirm.js';
-import { parseJson } from './parse-payout-texts.js';
+import { parseJson } from '../../base/parse-json.js';
 import { PAYOUT_TABLE, readCsvRows, type CsvTable } from './read-csv-rows.js';
 import { readLines, unreadableRow, type Delimiter, type Row } from './read-records.js';
 

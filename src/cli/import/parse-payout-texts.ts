@@ -1,4 +1,5 @@
 import { InvalidInputError } from '../../base/errors.js';
+import { parseJson } from '../../base/parse-json.js';
 import { splitTag } from '../../gateway/wallet.js';
 
 type TextField =
@@ -49,30 +50,6 @@ function joinAddress(addressTo: string | undefined, destinationTag: string | und
   // An XRP X-address may contain a tag. `parsePayout` reports a second one better.
   if (splitTag(addressTo)[1] === undefined) return `${addressTo}:${destinationTag}`;
   throw invalid('destinationTag', `is given twice: addressTo already ends with one (got "${addressTo}")`);
-}
-
-/**
- * Refuses a key twice in an object: `JSON.parse` would take the last one.
- * @throws InvalidInputError naming the field and the key
- */
-export function parseJson(text: string, field: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw invalid(field, `is not JSON: ${(error as Error).message}`);
-  }
-  const objects: Set<string>[] = [];
-  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/g)) {
-    if (token === '{') objects.push(new Set());
-    else if (token === '}') objects.pop();
-    if (name === undefined) continue;
-    // `"\u0061"` is `"a"`.
-    const key = JSON.parse(name) as string;
-    if (objects.at(-1)?.has(key) === true) throw invalid(field, `has ${JSON.stringify(key)} twice: give it once`);
-    objects.at(-1)?.add(key);
-  }
-  return value;
 }
 
 function invalid(field: string, message: string): InvalidInputError {

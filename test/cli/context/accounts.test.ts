@@ -100,6 +100,7 @@ describe('the accounts file of a worker', () => {
       [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
       [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],
       ['[{', 'PAYOUT_ACCOUNTS_FILE: cannot be used: '],
+      [JSON.stringify([ONE]).replace('{', '{"platformId":2,'), 'has "platformId" twice: give it once'],
     ] as [unknown, string][])
       await expect(read(accounts)).rejects.toThrow(message);
   });

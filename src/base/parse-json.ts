@@ -1,0 +1,27 @@
+import { InvalidInputError } from './errors.js';
+
+/**
+ * Refuses a key twice in an object: `JSON.parse` would take the last one.
+ * @throws InvalidInputError naming the field and the key
+ */
+export function parseJson(text: string, field: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new InvalidInputError([{ field, message: `is not JSON: ${(error as Error).message}` }]);
+  }
+  const objects: Set<string>[] = [];
+  for (const [token, name] of text.matchAll(/("[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    if (name === undefined) continue;
+    // `"\u0061"` is `"a"`.
+    const key = JSON.parse(name) as string;
+    if (objects.at(-1)?.has(key) === true) {
+      throw new InvalidInputError([{ field, message: `has ${JSON.stringify(key)} twice: give it once` }]);
+    }
+    objects.at(-1)?.add(key);
+  }
+  return value;
+}
