@@ -126,6 +126,13 @@ it.each([
   if (args[0] === 'stats') expect(packages.filter((name) => HEAVY.includes(name))).toEqual([]);
 });
 
+it('names the row of an import that has a stray quote, also in the built program', async () => {
+  const env = { GATEWAY_PLATFORM_ID: String(newPlatformId()) };
+  const input = 'payout_id,payment_id,amount,address_to\np-1,6,12.5,"TXYZ"x"\n';
+  const { code, stderr } = await runCli(['import', '-', '--dry-run'], { env, input });
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/line 2: row: value 4 contains a quote but is not quoted/)]);
+});
+
 it('payouts completion completes commands, options and values in bash', async () => {
   const script = (await runInProcess(['completion', 'bash'], {})).stdout;
   for (const [line, expected] of [

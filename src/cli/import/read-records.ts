@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { parse as parseText } from 'csv-parse/sync';
+// In the build of CommonJS each entry of the library has a class of its own.
+import { CsvError as TextCsvError, parse as parseText } from 'csv-parse/sync';
 import { InvalidInputError, type Problem } from '../../base/errors.js';
 
 export type Row =
@@ -146,7 +147,7 @@ function splitValues(
     if (isWhole && records[0] !== undefined && records.length === 1) return { values: records[0] };
     return { message: 'cannot be split into values: enclose a value in quotes once, and double a quote in it' };
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
+    if (!(error instanceof TextCsvError)) throw error;
     const at = Number(error['column']) + 1;
     const message = `value ${at} contains a quote but is not quoted: enclose the value in quotes and double the quote`;
     return { message };
