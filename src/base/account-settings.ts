@@ -58,7 +58,7 @@ export const ACCOUNT_SETTINGS = {
     default: 1_010,
     unit: 'ms',
   },
-  /** How long a byte that has left this host may be on its way to the gateway's program, in a proxy too. After a request without a response nothing is sent meanwhile. What the host's kernel may send again comes on top, see [deploy.md](deploy.md#take-over-times). */
+  /** How long a byte that has left this host may be on its way to the gateway's program, in a proxy too. After a request whose response cannot be trusted nothing is sent meanwhile: without a response, and also after any other that makes the payout `unknown`, such as a proxy's HTTP 502, which does not say that the gateway has read the request. What the host's kernel may send again comes on top, see [deploy.md](deploy.md#take-over-times). */
   inFlightMaxMs: {
     section: 'sending',
     variable: 'IN_FLIGHT_MAX_MS',
@@ -68,7 +68,7 @@ export const ACCOUNT_SETTINGS = {
   },
   /** How long the sender's heartbeat must be missing before another worker takes over: several round trips to Redis. */
   leaseMs: { section: 'sending', variable: 'LEASE_MS', rule: millisecondsField(500), default: 10_000, unit: 'ms' },
-  /** Wait between a takeover and the first send. After a send without a response it is at least as long as that request may arrive. If hosts have journals of their own, this is the time to object (see [guarantees.md](guarantees.md), A7). */
+  /** Wait between a takeover and the first send. After a send whose response cannot be trusted it is at least as long as that request may arrive. If hosts have journals of their own, this is the time to object (see [guarantees.md](guarantees.md), A7). */
   quarantineMs: {
     section: 'sending',
     variable: 'TAKEOVER_QUARANTINE_MS',
