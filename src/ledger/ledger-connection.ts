@@ -145,6 +145,7 @@ export const SCRIPT_NAMES = [
   'revert-send',
   'finish-send',
   'mark-sends-unknown',
+  'remove-entries',
   'read-sender',
   'acquire-lease',
   'renew-lease',

@@ -2,7 +2,7 @@ import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
 import type { SentOutcome } from '../gateway/gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
-import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
+import { ask, type LedgerConnection, pipelined, pipelinedReadable } from './ledger-connection.js';
 import { readPayout, readReadable } from './reads/payout-queries.js';
 import { type Hold, type Payout, toHeldField, toLine } from './payout.js';
 import { readSpends, toSpentField } from './reads/read-spends.js';
@@ -198,13 +198,13 @@ export class RedisSenderLedger implements SenderLedger {
     const { redis, keys } = this.#connection;
     const payoutIds = await ask(redis.zrange(keys.state('sending'), '0', '-1'));
     if (payoutIds.length === 0) return [];
-    const records = await pipelined(this.#connection, (pipeline) => {
+    const { replies: records } = await pipelinedReadable(this.#connection, (pipeline) => {
       for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'attempt', 'tokens', 'epoch');
     });
     return payoutIds.map((payoutId, index) => {
-      const [attempt, tokens, epoch] = records[index] as (string | null)[];
+      const [attempt, tokens, epoch] = (records[index] ?? []) as (string | null)[];
       const token = tokens?.split(' ').at(-1)?.split('/').at(-1) ?? `e:${epoch ?? ''}`;
-      return { payoutId, attempt: Number(attempt), token };
+      return { payoutId, attempt: Number(attempt) || 0, token };
     });
   }
 
@@ -226,6 +226,21 @@ export class RedisSenderLedger implements SenderLedger {
         ...attempts.flatMap(({ attempt, token }) => [attempt, token]),
       ],
       attempts.map(({ payoutId }) => keys.payout(payoutId)),
+    );
+    return parseRejection(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
+  }
+
+  async removeSendingEntries(
+    { owner, epoch }: Lease,
+    payoutIds: readonly string[],
+    reason: string,
+  ): Promise<readonly string[] | undefined> {
+    const { clock, run, keys } = this.#connection;
+    const args = [clock.wallNow(), owner, epoch, toLine(reason)];
+    const reply = await run(
+      'remove-entries',
+      args,
+      payoutIds.map((payoutId) => keys.payout(payoutId)),
     );
     return parseRejection(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
   }

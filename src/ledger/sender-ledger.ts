@@ -267,6 +267,15 @@ export interface SenderLedger {
     inFlightMs: number,
   ): Promise<readonly string[] | undefined>;
   /**
+   * Removes entries of `sending` whose record is no payout in that state: deleted, or altered.
+   * @returns the removed ones, or undefined if the lease is lost
+   */
+  removeSendingEntries(
+    lease: Lease,
+    payoutIds: readonly string[],
+    reason: string,
+  ): Promise<readonly string[] | undefined>;
+  /**
    * Payouts that were cancelled or written off and are in no journal yet, the oldest first. Resolves once no failover
    * can forget them.
    */

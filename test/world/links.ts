@@ -272,6 +272,7 @@ const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<Sende
   finishSend: ({ payoutId, attempt }, { kind }) => `${payoutId} ${attempt} ${kind}`,
   readSending: () => '',
   markSendsUnknown: (_, attempts) => attempts.map(({ payoutId }) => payoutId).join(' '),
+  removeSendingEntries: (_, payoutIds) => payoutIds.join(' '),
   readUnkept: () => '',
   noteKept: (_, payoutIds) => payoutIds.join(' '),
   object: ({ reason }) => reason,

@@ -5,11 +5,22 @@
 -- Returns: {-1} the lease is not the caller's, else {0, payoutId, …} of those that were changed
 local at, owner, epoch, reason, inFlightMs = unpack(ARGV, 1, 5)
 if not holds_lease(owner, epoch) then return { -1 } end
+-- As the caller read it, though number and tokens do not fit each other, because someone has altered one of them.
+local function is_newest(payout, attempt, token)
+  if payout.attempt ~= attempt then return false end
+  local word = payout.tokens[#payout.tokens]
+  return string.match(word or 'e:', '[^/]+$') == token
+end
+
 local changed = { 0 }
 for i = OWN + 1, #KEYS do
-  local payout = open(KEYS[i])
+  -- A key of another type is no payout: remove-entries.lua ends its entry.
+  local state = redis.pcall('HGET', KEYS[i], 'state')
+  local payout = state and type(state) ~= 'table' and open(KEYS[i])
   local attempt, token = unpack(ARGV, 6 + 2 * (i - OWN - 1), 7 + 2 * (i - OWN - 1))
-  if payout and payout.state == 'sending' and is_last(payout, tonumber(attempt), token) then
+  attempt = tonumber(attempt)
+  local is_seen = payout and (is_last(payout, attempt, token) or is_newest(payout, attempt, token))
+  if is_seen and payout.state == 'sending' then
     move(payout, 'unknown', at, '', reason, { 'message', reason, 'inFlightUntil', in_flight_until(token, inFlightMs) })
     changed[#changed + 1] = payout.id
   end

@@ -27,6 +27,7 @@ export const ACTIVITIES = {
   adopted: 'adopted the ledger',
   replicas_lowered: 'stated that fewer replicas of Redis remain',
   declared_new: 'stated that no process sends for the account',
+  entry_removed: 'removed from the index of sending: Redis has no payout for it',
   recovered: 'recovered from a journal',
   made_unknown: 'made unknown by an adoption: it may have been sent',
   cancelled: 'cancelled',
@@ -110,6 +111,7 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   declared_new: 'declared_new',
   replicas_lowered: 'replicas_lowered',
   balance_dropped: 'balance_dropped',
+  entry_removed: 'entry_removed',
   drop_accepted: 'drop_accepted',
 };
 

@@ -12,6 +12,8 @@ import type { SenderRuntime } from './sender-runtime.js';
 /** A line of some 30 KB. */
 const KEPT_AT_ONCE = 100;
 
+const WITHOUT_PAYOUT = 'Redis has no payout in this state for it: its record was deleted or altered';
+
 const LEFT_BEHIND = 'its sender ended before the response came; it may have been sent';
 
 /**
@@ -44,12 +46,31 @@ export class SendRecovery {
     if (left.length === 0) return;
     await this.#attempts.confirmLast();
     const { inFlightMs = UNKNOWN_IN_FLIGHT_MS } = heldLease.view;
-    for (const payoutId of (await senderLedger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, inFlightMs)) ??
-      []) {
+    const marked = await senderLedger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, inFlightMs);
+    if (marked === undefined) return;
+    for (const payoutId of marked) {
       logger.error(
         { payoutId },
         'payout is unknown: its sender ended before the response came; `payouts resolve` decides',
       );
+    }
+    await this.#removeEntries(left.map(({ payoutId }) => payoutId).filter((payoutId) => !marked.includes(payoutId)));
+  }
+
+  /** Of entries without a payout, which no outcome could ever end. The journal keeps what it has of their sends. */
+  async #removeEntries(payoutIds: readonly string[]): Promise<void> {
+    if (payoutIds.length === 0) return;
+    const { senderLedger, journal, clock, logger } = this.#runtime;
+    const { heldLease, ownAttempts } = this.#check;
+    const { inFlightMs = UNKNOWN_IN_FLIGHT_MS } = heldLease.view;
+    const removed = await senderLedger.removeSendingEntries(heldLease.lease, payoutIds, WITHOUT_PAYOUT);
+    for (const payoutId of removed ?? []) {
+      logger.error({ payoutId }, `removed from the index of sending: ${WITHOUT_PAYOUT}`);
+      for (const { outcome, ...send } of journal.lastSends(Infinity)) {
+        if (send.payoutId !== payoutId || outcome !== undefined || ownAttempts.isCurrent(send)) continue;
+        const inFlightUntil = clock.wallNow() + inFlightMs;
+        journal.noteOutcome(send, { kind: 'unknown', reason: WITHOUT_PAYOUT, inFlightUntil }, clock.wallNow());
+      }
     }
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import {
   ACCEPTED,
@@ -55,6 +56,35 @@ it('recovery leaves another attempt than was seen, and payouts in other states, 
   const mark = async () => sender.markSendsUnknown(lease, [...wrong, accepted, rejected], 'r', 0);
   expect(await unchanged(mark)).toEqual([]);
   expect(await sender.markSendsUnknown(lease, [...wrong, attempt], 'r', 0)).toEqual(['p']);
+});
+
+it.each(['deleted', 'of another type', 'in another state'])(
+  'recovery removes an entry of sending whose record is %s, and says so, once',
+  async (what) => {
+    const other = await begun();
+    const { redis, connection } = rig.account;
+    await redis.zadd(connection.keys.state('sending'), 1, 'gone');
+    if (what === 'of another type') await redis.set(connection.keys.payout('gone'), 'x');
+    if (what === 'in another state') await enqueue('gone');
+    const lease = await takeLease(sender, 'two');
+    const left = await sender.readSending();
+    expect(left.map(({ payoutId }) => payoutId)).toEqual(['gone', 'p']);
+    expect(await sender.markSendsUnknown(lease, left, 'the sender ended', 0)).toEqual(['p']);
+    expect(await sender.removeSendingEntries({ owner: 'one', epoch: 1 }, ['gone'], 'r')).toBeUndefined();
+    expect(await sender.removeSendingEntries(lease, ['gone', other.payoutId], 'no record')).toEqual(['gone']);
+    expect(await sender.removeSendingEntries(lease, ['gone'], 'no record')).toEqual([]);
+    expect(await sender.readSending()).toEqual([]);
+    const { activities } = await readActivity(connection, 1);
+    expect(activities).toMatchObject([{ what: 'entry_removed', payoutId: 'gone', by: 'worker', reason: 'no record' }]);
+  },
+);
+
+it.each(['attempt', 'tokens'])('recovery ends a send whose %s someone has altered', async (field) => {
+  await begun();
+  const { redis, connection } = rig.account;
+  await redis.hset(connection.keys.payout('p'), field, 'x');
+  const lease = await takeLease(sender, 'two');
+  expect(await sender.markSendsUnknown(lease, await sender.readSending(), 'the sender ended', 0)).toEqual(['p']);
 });
 
 it('recovery is for the holder only', async () => {

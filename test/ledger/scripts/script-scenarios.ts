@@ -210,6 +210,14 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     all(begun, async ({ sender }) => takeLease(sender, 'two')),
     async ({ sender }, attempt) => sender.markSendsUnknown({ owner: 'two', epoch: 2 }, [attempt], 'left', 5_000),
   ),
+  scene(
+    'remove-entries',
+    all(begun, async ({ sender, redis, connection }) => {
+      await redis.unlink(connection.keys.payout('p'));
+      return takeLease(sender, 'two');
+    }),
+    async ({ sender }) => sender.removeSendingEntries({ owner: 'two', epoch: 2 }, ['p'], 'no record'),
+  ),
   // Taken again as it stands by then, as the keeper does.
   scene('acquire-lease', begun, async ({ sender }) => {
     const view = await sender.readSender();

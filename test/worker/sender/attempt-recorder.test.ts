@@ -252,6 +252,18 @@ it('resolveLeftovers puts back no attempt whose number another sender journaled'
   expect([await resolve(), await resolve()]).toEqual(['sending', 'unknown']);
 });
 
+it('resolveLeftovers removes an entry of sending without its record, and the journal says why', async () => {
+  await rig.sending();
+  const { redis, connection } = rig.ledger;
+  redis.call('DEL', [connection.keys.payout('p')]);
+  await rig.recovery.resolveLeftovers();
+  expect(await rig.ledger.readSending()).toEqual([]);
+  const reason = expect.stringMatching(/^Redis has no payout in this state/);
+  expect(rig.journal.lastSends(1)).toMatchObject([{ payoutId: 'p', outcome: { kind: 'unknown', reason } }]);
+  expect(rig.said).toContainEqual(expect.stringMatching(/^error removed from the index of sending/));
+  expect(await rig.begin('q')).toMatchObject({ payoutId: 'q' });
+});
+
 it('resolveLeftovers knows its own attempts by their tokens, not by their numbers', async () => {
   rig.ownAttempts.trackBegin({ ...LOST, token: 'mine' });
   rig.ownAttempts.clearCurrent();

@@ -31,6 +31,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'keep-acts': ['worker/sender/kept-acts.test.ts'],
   'lower-replicas': ['cli/commands/redis-replicas-command.test.ts', 'ledger/known-replicas.test.ts'],
   'mark-sends-unknown': [CONTRACT, EVENTS],
+  'remove-entries': [CONTRACT],
   'put-back-ended': ['worker/sender/kept-acts.test.ts', ADOPTION],
   'raise-replicas': ['ledger/known-replicas.test.ts'],
   'ack-group-event': [EVENTS],
