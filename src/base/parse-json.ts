@@ -9,7 +9,7 @@ export function parseJson(text: string, field: string): unknown {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new InvalidInputError([{ field, message: `is not JSON: ${(error as Error).message}` }]);
+    throw new InvalidInputError([{ field, message: `is not JSON${describeFault(error as Error)}` }]);
   }
   const objects: Set<string>[] = [];
   for (const [token, name] of text.matchAll(/("[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]/g)) {
@@ -24,4 +24,9 @@ export function parseJson(text: string, field: string): unknown {
     objects.at(-1)?.add(key);
   }
   return value;
+}
+
+/** Node quotes the text around some faults, and an accounts file has secrets. */
+function describeFault({ message }: Error): string {
+  return message.includes('"') ? '' : `: ${message}`;
 }

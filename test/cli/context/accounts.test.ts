@@ -108,6 +108,13 @@ describe('the accounts file of a worker', () => {
   it('keeps a key that was written into the file by mistake out of the error', async () => {
     const error = await read([{ platformId: 1, baseUrl: BASE_URL, secretKey: 'k-by-mistake' }]).catch(String);
     expect(error).toMatch(/^(?!.*k-by-mistake).*secretKey: is not a known field/s);
+    for (const text of [
+      '[{"secretKey":"k-by-mistake",}]',
+      '[{"secretKey":k-by-mistake}]',
+      '[{"secretKey":"k-by-mistake"',
+    ]) {
+      expect(await read(text).catch(String)).toMatch(/^(?!.*k-by).*is not JSON/s);
+    }
   });
 });
 
