@@ -61,6 +61,34 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
   expect(counts).toEqual({ queued: ROWS, batch: ROWS, transitions: ROWS, jobs: ROWS });
 }, 180_000);
 
+it('payouts cancel --batch that is ended by Ctrl-C says how many it cancelled, and continues where it is run again', async () => {
+  const COUNT = 20_000;
+  const world = await worldOfTest({ redis });
+  const all = Array.from({ length: COUNT }, (_, index) => {
+    const addressTo = `wallet-ended${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
+    return { payoutId: `ended-${index}`, paymentId: 1, amount: '0.01', addressTo, batch: 'ended' };
+  });
+  for (let at = 0; at < COUNT; at += 2_000) await world.producer.enqueueMany(all.slice(at, at + 2_000));
+  const command = 'cancel --batch ended --json --yes --by ann --reason wrong'.split(' ');
+  const ended = startCli(command, { env: world.env });
+  await until('some are cancelled', async () => (await world.producer.stats()).cancelled > 500);
+  ended.kill('SIGINT');
+  const { code, signal, stdout, stderr } = await ended.result;
+  const { changed = 0 } = JSON.parse(stdout) as Record<string, number>;
+  const { cancelled, queued } = await world.producer.stats();
+  expect({ code, signal, stderr }).toEqual({
+    code: 1,
+    signal: null,
+    stderr: expect.stringContaining('run the same command again to continue'),
+  });
+  expect([cancelled, cancelled + queued]).toEqual([changed, COUNT]);
+  expect(queued).toBeGreaterThan(0);
+  const again = await runCli(command, { env: world.env });
+  expect(again.code).toBe(0);
+  expect(JSON.parse(again.stdout)).toMatchObject({ payouts: queued, changed: queued, refused: 0 });
+  expect(await client.llen(`{payouts:${world.platformId}}:withdraw:wait`)).toBe(0);
+}, 240_000);
+
 it('payouts cancel --batch of 20,000 payouts among others cancels all that were not sent, within 30 s', async () => {
   const WRONG = 20_000;
   const world = await worldOfTest({ redis });
