@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
+import type { DemoSummary } from '../../../src/cli/demo/demo-summary.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 
@@ -12,12 +13,12 @@ const END_WITHIN_MS = 10_000;
 const GONE_WITHIN_MS = 2_000;
 
 /** Starts `payouts demo` of the built program, in a process group and with a temporary folder of its own. */
-async function startDemo() {
+async function startDemo(...options: readonly string[]) {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
   // Settings of the user, which the demo must ignore.
   const settings = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
   const env = { PATH: process.env['PATH'], TMPDIR: dir, ...settings };
-  const child = spawn(process.execPath, [findBuiltProgram(), 'demo', '--chaos'], { env, detached: true });
+  const child = spawn(process.execPath, [findBuiltProgram(), 'demo', '--chaos', ...options], { env, detached: true });
   const group = -(child.pid ?? 0);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -55,6 +56,17 @@ async function startDemo() {
     },
   };
 }
+
+it('payouts demo --chaos keeps the promises while its worker is killed, and leaves nothing behind', async () => {
+  const demo = await startDemo('--json');
+  expect([await demo.ended, demo.output.stderr.includes('killed')]).toEqual([0, true]);
+  const summary = JSON.parse(demo.output.stdout) as DemoSummary;
+  expect(summary).toMatchObject({ ok: true, problems: [], sentTwice: 0 });
+  expect(summary.workerKills).toBeGreaterThan(0);
+  expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
+  expect(summary.states.completed + summary.states.unknown).toBe(summary.payouts);
+  await demo.expectNoRemains();
+}, 300_000);
 
 /** They wait for a pace, not for a processor: together they take as long as the longest. */
 describe('payouts demo', () => {
