@@ -154,7 +154,7 @@ const BY_SCENARIO = Object.entries(mistakes)
   .filter(([name]) => !NOT_FOUND.has(name) && BY_TESTS.every((planted) => planted.name !== name))
   .map(([name, pieces]) => ({ name, pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
 
-const BEGUN = 'if (refusal !== undefined) return refusal;\n';
+const BEGUN = 'if (refusal !== undefined) return refusal;\n      const { sendCount: sends }';
 
 const PLANTED: readonly Planted[] = [
   {
@@ -169,7 +169,7 @@ const PLANTED: readonly Planted[] = [
       edits: [
         ['const beganAt =', 'let beganAt ='],
         ['const beganOn =', 'let beganOn ='],
-        [BEGUN, `${BEGUN}      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n`],
+        [BEGUN, BEGUN.replace('\n', '\n      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n')],
       ],
     },
     pass: 'held and stopped',
