@@ -8,6 +8,7 @@ import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderRooms } from './rooms-doc.js';
 import { renderStatesDoc } from './states-doc.js';
 import { renderStops } from './stops-doc.js';
+import { renderStoredData } from './stored-data-doc.js';
 import { renderTold } from './told-doc.js';
 
 const api = readApi();
@@ -19,6 +20,7 @@ const documents = {
   'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/proofs.md': renderAttacks(read('docs/proofs.md')),
   'docs/states.md': renderStatesDoc(),
+  'docs/stored-data.md': renderStoredData(read('docs/stored-data.md')),
   '.env.example': renderEnvExample(),
 };
 const problems = [

@@ -13,6 +13,7 @@ import type { WithdrawRequest } from '../gateway/gateway.js';
  */
 export const JOURNAL_FORMAT = 3;
 
+/** The first line of a file of format 2. */
 interface FormerHeaderLine {
   readonly v: 2;
   readonly journalId: string;
@@ -42,10 +43,12 @@ export interface CompleteNote {
   readonly reason: string;
 }
 
+/** A person states that nothing is missing before the journal began. */
 interface CompleteLine {
   readonly complete: CompleteNote;
 }
 
+/** The account was paused, when its worker keeps pauses here. */
 export interface PausedLine {
   readonly paused: { readonly at: number; readonly reason: string };
 }
@@ -55,10 +58,12 @@ export interface ActNote {
   readonly act: string;
 }
 
+/** A signed act ended that pause. */
 interface ResumedLine {
   readonly resumed: ActNote;
 }
 
+/** Addresses that were paid in files that are removed. */
 export interface SeenLine {
   /**
    * @param exact - addresses are from `walletAndTagKey`. Otherwise they were cut before the first colon: each is a
@@ -124,6 +129,7 @@ export interface ActsLine {
   };
 }
 
+/** The ledger that the journal is bound to, and what it had begun. */
 export interface JournaledLedger {
   readonly ledgerId: string;
   readonly epoch: number;
@@ -205,6 +211,7 @@ export type JournaledOutcome =
   /** It was journaled, but not written. */
   | { readonly kind: 'not_sent'; readonly reason: string };
 
+/** What came of a send. */
 export interface OutcomeLine extends SendAttempt {
   readonly outcome: JournaledOutcome;
   readonly at: number;

@@ -26,6 +26,7 @@ import {
 } from '../base/setting.js';
 import { systemClock, type Clock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
+import { endProcess } from '../base/invariants.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
@@ -309,6 +310,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
     journalPlace: { host: hostname(), dir: resolve(journalDir) },
     journalKeptMs: journalDays * DAY_MS,
     makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+    onBroken: endProcess,
     makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
     control,
     archive: archiveDir === undefined ? undefined : new PayoutArchive({ dir: archiveDir, platformId }),

@@ -159,6 +159,9 @@ export function makeWorker({
     ...{ clock: process, senderLedger: ledger, journal, pacer, logger, guardMs: settings.guardMs },
     ...{ audience: 'test', journalPlace: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
     relayOutbox: async () => Promise.resolve(0),
+    onBroken: ({ message }) => {
+      world.fail(message);
+    },
     makeToken: () => pieces.makeToken(nextToken(), loop.status.role === 'sender' ? loop.status.epoch : 0),
     gateway: pieces.wrapGateway(parts.gateway, context),
     settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },

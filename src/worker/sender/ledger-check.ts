@@ -214,6 +214,10 @@ export class OwnAttempts {
     this.#unwritten.delete(identify(attempt));
   }
 
+  get hasCurrent(): boolean {
+    return this.#current !== undefined;
+  }
+
   isCurrent(attempt: SendAttempt): boolean {
     return this.#current !== undefined && identify(attempt) === identify(this.#current);
   }

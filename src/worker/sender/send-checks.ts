@@ -26,6 +26,7 @@ export class Candidate {
   /** Of the last check of the authority; undefined without one. */
   permit: GrantedSend | undefined;
   #payout: Payout | undefined;
+  #passed: Turn | undefined;
 
   constructor(payoutId: string) {
     this.payoutId = payoutId;
@@ -39,6 +40,15 @@ export class Candidate {
 
   set payout(payout: Payout) {
     this.#payout = payout;
+  }
+
+  /** The last run of the checks, if all of them passed. */
+  get passed(): Turn | undefined {
+    return this.#passed;
+  }
+
+  set passed(turn: Turn | undefined) {
+    this.#passed = turn;
   }
 }
 
@@ -154,18 +164,23 @@ export const SEND_CHECKS: readonly SendCheck[] = [
   },
 ];
 
+/** Before the connection, or before the begin. */
+type Turn = 'find' | 'again';
+
 /** @returns the report of the first check that fails */
 export async function runSendChecks(
   context: CheckContext,
   candidate: Candidate,
-  turn: 'find' | 'again',
+  turn: Turn,
 ): Promise<SendReport | undefined> {
+  candidate.passed = undefined;
   for (const check of SEND_CHECKS) {
     const finding = check[turn]?.(context, candidate);
     // Without a wait nothing else can run between two checks.
     const found = finding instanceof Promise ? await finding : finding;
     if (found !== undefined) return found;
   }
+  candidate.passed = turn;
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.js';
+import type { BrokenInvariantError } from '../../base/invariants.js';
 import type { Logger } from '../../base/logger.js';
 import type { AccountSettings } from '../../base/settings.js';
 import type { WithdrawGateway } from '../../gateway/gateway.js';
@@ -51,6 +52,8 @@ export interface SenderRuntime {
    * @returns the number of payouts that were checked
    */
   readonly relayOutbox: (changedBefore: number, signal: AbortSignal) => Promise<number>;
+  /** Ends the process. Called once nothing of the attempt can be written any more. */
+  readonly onBroken: (error: BrokenInvariantError) => void;
   readonly observer: WorkerObserver;
   /** While a lease is held, its lines name the epoch. */
   readonly logger: Logger;

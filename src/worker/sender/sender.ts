@@ -1,5 +1,6 @@
 import { followSignals, isAborted } from '../../base/clock.js';
 import type { WithdrawConnection, WithdrawRequest } from '../../gateway/gateway.js';
+import { BrokenInvariantError, type InvariantCode } from '../../base/invariants.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal } from '../../journal/send-journal.js';
 import { formatDuration } from '../../base/format.js';
@@ -153,6 +154,8 @@ export class Sender {
     const { permit } = candidate;
     // Once begun, the send is as durable as it can be; a later hindrance concerns the next one.
     await noteReplicas(this.#runtime);
+    if (this.#ownAttempts.hasCurrent) return this.#refuse('ONE_ATTEMPT');
+    if (candidate.passed !== 'again') return this.#refuse('BEGIN_AFTER_CHECKS');
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
     this.#ownAttempts.trackBegin(attempt);
@@ -215,16 +218,24 @@ export class Sender {
     // A suspended machine's monotonic clock may stand still. The wall clock may only forbid, never permit.
     const isFresh = (): boolean => clock.now() - beganAt < guardMs && Math.abs(clock.wallNow() - beganOn) < guardMs;
     let writtenAt = NaN;
+    let broken: InvariantCode | undefined;
     const mayWrite = (): boolean => {
       writtenAt = clock.now();
-      return pacer.isOpen && isFresh() && !lost.aborted;
+      if (!pacer.isOpen || !isFresh() || lost.aborted) return false;
+      broken = this.#findBroken(attempt, writtenAt);
+      return broken === undefined;
     };
     this.#ownAttempts.release(attempt);
     const over = new AbortController();
     void this.#resetOnceOthersMaySend(connection, over.signal);
     const outcome = await connection.withdraw(request, { mayWrite });
     over.abort();
-    if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
+    if (outcome.kind === 'not_sent') {
+      const report = await this.#notSent(attempt, outcome.reason);
+      // Without its entry, since another process has changed the journal: that is compared before the next begin.
+      const isOthers = broken === 'WRITE_AFTER_ENTRY' && this.#check.hasUncompared;
+      return broken === undefined || isOthers ? report : this.#refuse(broken);
+    }
 
     const gapMs = writtenAt - (this.#lastWriteAt ?? NaN);
     this.#lastWriteAt = writtenAt;
@@ -238,6 +249,20 @@ export class Sender {
     observer.sent(outcome.kind, outcome.durationMs);
     if (!Number.isNaN(gapMs)) observer.sendGap(gapMs, this.#hadToWait);
     return { kind: 'sent', outcome };
+  }
+
+  #findBroken({ payoutId, attempt }: SendAttempt, now: number): InvariantCode | undefined {
+    const { journal, settings } = this.#runtime;
+    if (!journal.knows(payoutId, attempt)) return 'WRITE_AFTER_ENTRY';
+    return now - (this.#lastWriteAt ?? -Infinity) < settings.intervalMs ? 'GAP' : undefined;
+  }
+
+  /** Nothing of the attempt was written, and nothing will be. */
+  #refuse(code: InvariantCode): SendReport {
+    const error = new BrokenInvariantError(code);
+    this.#runtime.logger.error({ code }, error.message);
+    this.#runtime.onBroken(error);
+    return { kind: 'not_sent', reason: error.message };
   }
 
   /** A request that waits in this host's kernel must not arrive while another process sends. */

@@ -234,9 +234,12 @@ export const ACCOUNT_WAYS: readonly Way[] = [
   {
     name: 'The withdraw queue is paused by hand in BullMQ',
     stop: 'queue',
-    happens: async ({ world, client, prefix }) => {
+    happens: async (rig) => {
+      const { world, client, prefix } = rig;
+      // Only the time of the last send tells `payouts status` at once that the account stands still.
+      await rig.pay(1);
       await client.hset(`${prefix}:withdraw:meta`, 'paused', '1');
-      await world.enqueue(1);
+      await world.enqueue(1, 'Q');
     },
     minutes: 8 * 60,
     told: alike('standsStill', 'StandStill QueuedTooLong', 200, [1, 'withdraw queue'], 'paused in BullMQ'),

@@ -66,6 +66,9 @@ export function makeRuntime(given: Given = {}): SenderRuntime {
     makeOwner: () => `one.${(owners += 1)}`,
     makeToken: () => `t-${(tokens += 1)}`,
     relayOutbox: async () => Promise.resolve(0),
+    onBroken: (error) => {
+      throw error;
+    },
     observer: noObserver,
     logger: silentLogger,
     ...given,
