@@ -35,7 +35,7 @@ export function defineDoctorCommand(command: Command, context: CliContext): void
       'after',
       help(
         `The first line is the headline of the dashboard. Changes nothing, and can run beside a worker at any time, with the environment of \`payouts worker\`. If HEALTH_PORT is set, it also
-asks the worker that serves there. Ends with what the worker itself checks before each send. Exit code 1: a line begins with ✗, so payouts cannot be sent or a safeguard is missing.`,
+asks the worker that serves there. Also says what the worker itself checks before each send. Exit code 1: a line begins with ✗, so payouts cannot be sent or a safeguard is missing.`,
         'payouts doctor',
         `payouts doctor --json | jq '.checks[] | select(.status != "ok")'`,
       ),
@@ -70,7 +70,7 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
     }));
     const sendChecks = SEND_CHECKS.map(({ name, reason }) => ({ name, reason }));
     context.writeJson({ ok: problems === 0, problems, warnings, headlines: shown, checks, sendChecks });
-  } else context.write(`\n${summarise(problems, warnings)}\n${BEFORE_A_SEND}`);
+  } else context.write(`${BEFORE_A_SEND}\n${summarise(problems, warnings)}\n`);
   if (problems > 0) throw new CommandFailedError('The checks found problems');
 }
 

@@ -8,6 +8,7 @@ import { keyEntry, type KeyEntry, testKey } from '../../control/support/keys.js'
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor, warningOf } from '../support/doctor-rig.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
+import { SEND_CHECKS } from '../../../src/worker/sender/send-checks.js';
 
 const doctor = useDoctor();
 const inDir = (...names: string[]) => join(doctor.dir, ...names);
@@ -26,6 +27,8 @@ it('prints a line for each check, and leaves Redis and the folder unchanged', as
   const ends = [`Account ${doctor.platformId}: No worker`, expect.stringMatching(/^No problems found; \d warnings\.$/)];
   expect([lines[0], lines.at(-1)]).toEqual(ends);
   expect(lines.filter((line) => /^[✓!]/.test(line))).toHaveLength(25);
+  const listed = lines.flatMap((line) => /^\d+\. (.*)$/.exec(line)?.[1] ?? []);
+  expect(listed).toEqual(SEND_CHECKS.map(({ name }) => name));
   expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
   expect(await readdir(doctor.dir)).toEqual([]);
 });

@@ -26,14 +26,15 @@ it('/readyz says standing by, sending, paused, and stopped', async () => {
     const accounts = [{ platformId, ...well, ...account }];
     expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
   };
-  await expectReady({ headline: 'Waiting for a sender', role: 'standby' });
+  const page = (name: string) => ({ runbook: `docs/runbooks/${name}.md` });
+  await expectReady({ headline: 'Waiting for a sender', ...page('worker-missing'), role: 'standby' });
   await until('the lease', () => worker.accounts[0]?.status.role === 'sender');
   await expectReady({ headline: 'Idle', role: 'sender', epoch: 1 });
   await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
   const command = `payouts resume --account ${platformId} --reason WHY`;
   const stopped = [{ problem: 'paused: to check it', command }];
   const paused = { paused: true, pausedReason: 'to check it', stopped };
-  await expectReady({ headline: 'Paused', role: 'sender', epoch: 1, ...paused });
+  await expectReady({ headline: 'Paused', ...page('paused'), role: 'sender', epoch: 1, ...paused });
   await worker.stop();
   expect(await readyz()).toMatchObject([503, { ready: false, accounts: [{ role: 'stopped' }] }]);
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);

@@ -286,7 +286,8 @@ describe('one comparison after another', () => {
     await ledger.acquireLease('two', await ledger.readSender(), { ...JOURNAL, journalId: 'j-two' }, 0);
     const reason = expect.stringMatching(/has the payouts of "test", and this worker pays at "staging"/);
     const before = journal.lines.length;
-    expect([await audit.findMismatch(), status.status]).toEqual([reason, { role: 'refused', reason }]);
+    const refusal = { role: 'refused', reason, cause: 'gateway' };
+    expect([await audit.findMismatch(), status.status]).toEqual([reason, refusal]);
     expect([journal.lines.length, (await ledger.readSender()).objections]).toEqual([before, []]);
     expect(said).toEqual([expect.stringContaining('the ledger is of another gateway')]);
   });
