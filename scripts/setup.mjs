@@ -1,6 +1,7 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
 // with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool, with
-// `--with-network` what opens network namespaces. `--packages-only` leaves out all but node_modules.
+// `--with-network` what opens network namespaces, with `--with-rumur` what checks the models of test/proofs/model.
+// `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -54,6 +55,15 @@ if (process.argv.includes('--with-network') && process.platform === 'linux') {
   setUpProgram('ip', (tool) => (tool === 'dnf' ? 'iproute' : 'iproute2'), 'Install iproute2.');
   setUpProgram('nsenter', () => 'util-linux', 'Install util-linux.');
   setUpProgram('socat', () => 'socat', 'Install socat.');
+}
+// Only the search of the models needs them.
+if (process.argv.includes('--with-rumur')) {
+  setUpProgram('rumur', () => 'rumur', 'Install Rumur: https://github.com/Smattr/rumur.');
+  setUpProgram(
+    'gcc',
+    (tool) => (tool === 'apt-get' ? 'build-essential' : 'gcc'),
+    'Install gcc, which compiles what Rumur generates.',
+  );
 }
 
 /** Development works on Node 20 too (docs/decisions/0008-node-versions.md), and the first command must not fail. */

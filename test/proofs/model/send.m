@@ -1,0 +1,315 @@
+-- A send, from "queued" to "completed", as a model that Rumur searches to its end (docs/model.md has what it found).
+-- One rule of the model for one rule of the code; the comment at its right names the file. Time is in guards: a wait of
+-- the code is a step that needs what the wait buys (nothing on its way, every older guard expired). Tokens and leases
+-- are never used twice, so a token is a number that only rises, and a lease is its worker's until that worker forgets it.
+
+const -- The bounds of a search.
+  WORKERS: 2; PAYOUTS: 1; SENDS: 3; KILLS: 1; FALLS: 1;
+  SHARED: true; -- the workers share one journal (false: a journal for each host)
+
+const -- The rules of a send. Each can be switched off.
+  COMPARES: true;        -- a worker compares journal and ledger before it takes the lease, and what others add later
+  NAMES_LAST: true;      -- a begin names the token of the send before
+  HEARTBEAT: true;       -- a begin names the holder's last heartbeat
+  STOPS_OBJECTED: true;  -- no send begins while an objection stands
+  ONE_SENDING: true;     -- no send begins while another payout is sending
+  NAMES_ATTEMPT: true;   -- a begin names the attempt's number, and a revert uses it up
+  OBJECTS: true;         -- a worker whose journal knows a send that the ledger does not objects
+  JOURNALS_FIRST: true;  -- the send is in the journal before its first byte
+  REREADS: true;         -- after its entry a worker looks whether another wrote to the journal
+  ASKS_JOURNAL: true;    -- a worker begins no attempt that its journal knows as sent
+  GUARD: true;           -- a request is written within the guard after its begin, or not at all
+  WAITS: true;           -- a new holder first waits until the old one's guard and request are over
+  WAITS_FOR_HOSTS: true; -- a lease that was given back is followed at once only by a worker with the same journal
+  LEAVES_UNKNOWN: true;  -- an attempt that an ended sender left becomes unknown
+  SPARES_OTHERS: true;   -- an attempt is not put back if the journal has its number from another sender
+  WAITS_FOR_STATED: true;-- "not sent" is refused until the request can no longer arrive
+  ADOPTS_UNKNOWN: true;  -- a forgotten send without a clear response comes back as unknown
+
+const -- The assumptions of docs/guarantees.md. Each can be switched off.
+  A1: true; -- a request arrives in time, or never
+  A2: true; -- a response is sent after its request arrived
+  A4: true; -- a process is not stopped between the last check and the write
+  A5: true; -- the journals that have what Redis lost are still there
+  A6: true; -- only this software sends for the account
+  A7: true; -- a worker whose sends were forgotten objects in time
+  WAKES: true; -- with a journal for each host, no holder wakes to a copy that gives it back a lease that another took
+  HONEST: true; -- who says "not sent" has looked into the gateway's records
+
+type
+  Worker: scalarset(WORKERS);
+  Payout: scalarset(PAYOUTS);
+  Token: 0..SENDS;
+  State: enum { queued, sending, in_progress, completed, unknown };
+  Step: enum { idle, leased, asking, begun, journaled, checked, written, answered, noted };
+  Request: enum { unwritten, flying, arrived, lost };
+  Ledger: record
+    state: array[Payout] of State;
+    token: array[Payout] of Token;        -- the newest attempt
+    known: array[Token] of boolean;       -- the tokens of all attempts
+    last: Token;                          -- the line of sends: the last one's token
+    owner: Worker; released: boolean;     -- the lease; undefined: nobody's
+    objected: array[Worker] of boolean;   -- objections, by journal
+  end;
+  Line: enum { none, open, accepted, not_sent };
+
+var
+  redis: Ledger;
+  copy: Ledger; hasCopy: boolean; -- Redis may come back as it was then
+  journal: array[Worker] of array[Token] of Line;
+  tokens: Token; -- how many were made
+  of_: array[Token] of Payout; number: array[Token] of Token; -- an attempt's payout and number
+  request: array[Token] of Request;
+  paid: array[Payout] of 0..2; -- the gateway's book
+  worker: array[Worker] of record
+    step: Step; token: Token; -- the attempt in hand
+    seen: Token;      -- the last send that it knows
+    ready: boolean;   -- it has waited
+    current: boolean; -- it has compared all that is in its journal
+    expired: boolean; -- its guard
+    older: boolean;   -- Redis lacks one of its heartbeats
+    unwritten: Token; -- an attempt that it certainly did not write
+    asked: Token;     -- a begin that may still come to Redis
+  end;
+  kills: 0..KILLS; falls: 0..FALLS;
+function wasSent(w: Worker; t: Token): boolean; begin return journal[w][t] = open | journal[w][t] = accepted; end;
+
+-- src/journal/find-mismatch.ts
+function agrees(w: Worker): boolean; begin
+  for t: Token do if wasSent(w, t) & !redis.known[t] then return false; end; end;
+  return true;
+end;
+
+-- src/journal/journal-view.ts (knows, knowsFromAnother): an attempt's number, from another token
+function knowsOther(w: Worker; p: Payout; n: Token; token: Token): boolean; begin
+  for t: Token do if t != token & wasSent(w, t) & of_[t] = p & number[t] = n then return true; end; end;
+  return false;
+end;
+function nextNumber(p: Payout): 0..SENDS + 1; begin return number[redis.token[p]] + 1; end;
+function holds(w: Worker): boolean; begin return !isundefined(redis.owner) & redis.owner = w; end;
+function isObjected(): boolean; begin return exists w: Worker do redis.objected[w] end; end;
+
+-- src/journal/file-send-journal.ts: a shared journal has the line of every worker
+procedure append(w: Worker; t: Token; line: Line); begin
+  for o: Worker do
+    if SHARED | o = w then
+      journal[o][t] := line;
+      if o != w then worker[o].current := false; end;
+    end;
+  end;
+end;
+procedure endAttempt(w: Worker); begin
+  worker[w].step := leased; worker[w].token := 0; worker[w].expired := false;
+end;
+
+-- Its lease is nobody's from now on, also in a copy.
+procedure forgetLease(w: Worker); begin
+  endAttempt(w);
+  worker[w].step := idle; worker[w].seen := 0; worker[w].ready := false; worker[w].current := false;
+  worker[w].older := false; worker[w].unwritten := 0; worker[w].asked := 0;
+  if holds(w) then undefine redis.owner; end;
+  if hasCopy & !isundefined(copy.owner) & copy.owner = w then undefine copy.owner; end;
+end;
+
+-- src/ledger/lua/finish-send.lua
+procedure finish(p: Payout; t: Token; paid_: boolean); begin
+  if redis.known[t] & (redis.token[p] = t & (redis.state[p] = sending | redis.state[p] = unknown)
+      | paid_ & redis.state[p] = queued) then
+    if paid_ then redis.state[p] := in_progress; else redis.state[p] := unknown; end;
+  end;
+end;
+
+-- A request of it is not written yet. (Nothing comes between checked and written: A4.)
+function isBegun(w: Worker): boolean; begin
+  return worker[w].step = asking | worker[w].step = begun | worker[w].step = journaled;
+end;
+
+-- What a wait buys: every begun attempt of others is past its guard.
+procedure expireGuards(w: Worker); begin
+  for o: Worker do if o != w & isBegun(o) then worker[o].expired := true; end; end;
+end;
+
+-- Whether a request may still arrive.
+function isOnItsWay(t: Token): boolean; begin return t > 0 & A1 & request[t] = flying; end;
+
+startstate "all payouts are accepted" begin
+  clear redis; undefine redis.owner; undefine copy; hasCopy := false;
+  clear journal; clear request; clear paid; clear worker; clear number; tokens := 0; kills := 0; falls := 0;
+  for t: Token do undefine of_[t]; end;
+end;
+
+ruleset w: Worker do
+  rule "worker {w} takes the lease" -- src/worker/sender/lease-keeper.ts, src/ledger/lua/acquire-lease.lua
+    worker[w].step = idle & (!COMPARES | agrees(w)) & !(holds(w)) ==> begin
+    worker[w].step := leased; worker[w].seen := redis.last; worker[w].current := true;
+    worker[w].ready := redis.released & (SHARED | !WAITS_FOR_HOSTS);
+    redis.owner := w; redis.released := false;
+  end;
+  rule "worker {w} has waited for the old holder" -- src/worker/sender/lease-keeper.ts, src/worker/sender/pacer.ts
+    worker[w].step = leased & !worker[w].ready &
+    (!WAITS | (forall t: Token do !isOnItsWay(t) end
+      & (!A7 | !OBJECTS | forall o: Worker do agrees(o) | redis.objected[o] end))) ==> begin
+    worker[w].ready := true;
+    if WAITS & GUARD then expireGuards(w); end;
+  end;
+  rule "worker {w} gives the lease back" -- src/ledger/lua/release-lease.lua
+    worker[w].step = leased & holds(w) & worker[w].ready ==> begin forgetLease(w); redis.released := true; end;
+  rule "worker {w} notices that it is not the sender any more" -- src/worker/sender/ledger-check.ts, sender-loop.ts
+    worker[w].step = leased & (!holds(w) | worker[w].older | !agrees(w) | redis.last != worker[w].seen) ==>
+      begin forgetLease(w); end;
+  rule "worker {w} objects" -- src/worker/sender/journal-audit.ts, src/ledger/lua/object-to-ledger.lua
+    OBJECTS & !redis.objected[w] & !agrees(w) ==> begin redis.objected[w] := true; end;
+  rule "worker {w} reads what others wrote to its journal" -- src/worker/sender/ledger-check.ts (compareJournal)
+    worker[w].step = leased & !worker[w].current & holds(w) & (!COMPARES | agrees(w)) ==> begin
+      worker[w].current := true;
+    end;
+  ruleset p: Payout do
+    rule "worker {w} settles payout {p}, which an ended sender left" -- src/worker/sender/recover-sends.ts
+      worker[w].step = leased & holds(w) & redis.state[p] = sending & redis.token[p] != worker[w].unwritten ==> begin
+      if journal[w][redis.token[p]] = accepted then redis.state[p] := in_progress;
+      elsif journal[w][redis.token[p]] = not_sent
+        & !(SPARES_OTHERS & knowsOther(w, p, number[redis.token[p]], redis.token[p])) then redis.state[p] := queued;
+      elsif LEAVES_UNKNOWN then redis.state[p] := unknown;
+      else redis.state[p] := queued; end;
+    end;
+    rule "worker {w} puts payout {p} back, whose begin came late" -- src/worker/sender/recover-sends.ts
+      worker[w].step = leased & redis.state[p] = sending & redis.token[p] = worker[w].unwritten ==>
+       begin redis.state[p] := queued; end;
+    rule "worker {w} asks Redis to begin payout {p}" -- src/worker/sender/sender.ts (#begin)
+      worker[w].step = leased & worker[w].ready & worker[w].current & worker[w].asked = 0 & tokens < SENDS &
+      redis.state[p] = queued & (!ASKS_JOURNAL | !knowsOther(w, p, nextNumber(p), 0)) ==> begin
+      tokens := tokens + 1; of_[tokens] := p; number[tokens] := nextNumber(p);
+      worker[w].step := asking; worker[w].token := tokens; worker[w].asked := tokens; worker[w].unwritten := tokens;
+    end;
+  end;
+  rule "worker {w}'s begin comes to Redis" -- src/ledger/lua/begin-send.lua
+    worker[w].asked > 0 ==> begin
+    alias p: of_[worker[w].asked] do
+      if holds(w) & (!HEARTBEAT | !worker[w].older) & (!NAMES_LAST | redis.last = worker[w].seen)
+        & (!STOPS_OBJECTED | !isObjected()) & (!ONE_SENDING | forall o: Payout do redis.state[o] != sending end)
+        & redis.state[p] = queued & (!NAMES_ATTEMPT | nextNumber(p) = number[worker[w].asked]) then
+        redis.state[p] := sending; redis.token[p] := worker[w].asked;
+        redis.known[worker[w].asked] := true; redis.last := worker[w].asked;
+        if worker[w].step = asking & worker[w].token = worker[w].asked then
+          worker[w].step := begun; worker[w].seen := redis.last;
+        end;
+      elsif worker[w].step = asking & worker[w].token = worker[w].asked then endAttempt(w); end;
+    end;
+    worker[w].asked := 0;
+  end;
+  rule "worker {w} enters the send in its journal" -- src/journal/file-send-journal.ts
+    worker[w].step = begun ==> begin
+    if JOURNALS_FIRST then append(w, worker[w].token, open); end;
+    worker[w].step := journaled;
+  end;
+  rule "worker {w} puts its payout back unwritten" -- src/worker/sender/attempt-recorder.ts, src/ledger/lua/revert-send.lua
+    isBegun(w) ==> begin
+    alias p: of_[worker[w].token]; t: worker[w].token do
+      if journal[w][t] != none then append(w, t, not_sent); end;
+      if SPARES_OTHERS & knowsOther(w, p, number[t], t) then worker[w].unwritten := 0;
+      else
+        if NAMES_ATTEMPT & redis.state[p] = queued & nextNumber(p) = number[t] then
+          redis.token[p] := t; redis.known[t] := true;
+        elsif redis.state[p] = sending & redis.token[p] = t then redis.state[p] := queued; end;
+      end;
+    end;
+    endAttempt(w);
+  end;
+  rule "worker {w} checks and writes its request" -- src/worker/sender/sender.ts (#write)
+    A4 & worker[w].step = journaled & (!REREADS | worker[w].current) & !worker[w].expired ==> begin
+      request[worker[w].token] := flying; worker[w].step := written; worker[w].unwritten := 0;
+    end;
+  rule "worker {w} checks its request, and is stopped before it writes"
+    !A4 & worker[w].step = journaled & (!REREADS | worker[w].current) & !worker[w].expired ==>
+  begin worker[w].step := checked; worker[w].unwritten := 0; end;
+  rule "worker {w} goes on, and writes"
+    worker[w].step = checked ==> begin request[worker[w].token] := flying; worker[w].step := written; end;
+  rule "worker {w} is answered" -- src/gateway/responses.ts
+    worker[w].step = written & (request[worker[w].token] = arrived | !A2 & request[worker[w].token] = flying) ==>
+      begin worker[w].step := answered; end;
+  rule "worker {w} notes the answer in its journal" -- src/worker/sender/attempt-recorder.ts (finish)
+    worker[w].step = answered ==> begin append(w, worker[w].token, accepted); worker[w].step := noted; end;
+  rule "worker {w} records the answer in Redis" -- src/ledger/lua/finish-send.lua
+    worker[w].step = noted ==> begin finish(of_[worker[w].token], worker[w].token, true); endAttempt(w); end;
+  rule "worker {w} gets no answer, and resets its connection" -- src/worker/sender/sender.ts (#resetOnceOthersMaySend)
+    worker[w].step = written ==> begin finish(of_[worker[w].token], worker[w].token, false); endAttempt(w); end;
+  rule "worker {w} is killed"
+    kills < KILLS & worker[w].step != idle ==> begin kills := kills + 1; forgetLease(w); end;
+end;
+ruleset t: Token do
+  rule "attempt {t} arrives at the gateway, and is paid"
+    request[t] = flying ==> begin
+    request[t] := arrived;
+    if paid[of_[t]] < 2 then paid[of_[t]] := paid[of_[t]] + 1; end;
+  end;
+  rule "attempt {t} is lost on its way"
+    request[t] = flying ==> begin request[t] := lost; end;
+  ruleset w: Worker do
+    rule "worker {w} tells Redis an outcome of its journal again" -- src/worker/sender/outcome-recorder.ts (replayAll)
+      journal[w][t] = accepted & redis.known[t] & redis.token[of_[t]] = t &
+      redis.state[of_[t]] = unknown ==> begin finish(of_[t], t, true); end;
+  end;
+end;
+ruleset p: Payout do
+  rule "the gateway's status ends payout {p}" -- src/worker/poll-payout.ts
+    redis.state[p] = in_progress ==> begin redis.state[p] := completed; end;
+  rule "an operator says that payout {p} was not sent" -- src/operator/resolve-payout.ts, src/ledger/lua/change-payouts.lua
+    redis.state[p] = unknown & (!HONEST | paid[p] = 0) &
+    (!WAITS_FOR_STATED | forall t: Token do !isOnItsWay(t) | of_[t] != p end) ==> begin
+    redis.state[p] := queued;
+    if WAITS_FOR_STATED & GUARD then
+      for w: Worker do if isBegun(w) & of_[worker[w].token] = p then worker[w].expired := true; end; end;
+    end;
+  end;
+  rule "an operator says that payout {p} was paid" -- src/operator/resolve-payout.ts
+    redis.state[p] = unknown & paid[p] > 0 ==> begin redis.state[p] := completed; end;
+  rule "another program pays payout {p}"
+    !A6 & paid[p] < 2 ==> begin paid[p] := paid[p] + 1; end;
+end;
+rule "an operator adopts the ledger with all journals" -- src/ledger/lua/adopt-send.lua
+  isObjected() ==> begin
+  for w: Worker do
+    for t: Token do
+      if wasSent(w, t) & !redis.known[t] then
+        alias p: of_[t] do
+          if redis.state[p] = queued | redis.state[p] = sending | redis.state[p] = unknown then
+            if journal[w][t] = accepted then redis.state[p] := in_progress;
+            elsif ADOPTS_UNKNOWN then redis.state[p] := unknown; end;
+          end;
+          if number[redis.token[p]] <= number[t] then redis.token[p] := t; end;
+          redis.known[t] := true; redis.last := t;
+        end;
+      end;
+    end;
+    redis.objected[w] := false;
+  end;
+  undefine redis.owner; redis.released := false;
+end;
+rule "a copy of Redis is made"
+  falls < FALLS ==> begin copy := redis; hasCopy := true; end;
+rule "Redis comes back older, and lacks a heartbeat"
+  hasCopy ==> begin
+  redis := copy; falls := falls + 1;
+  for w: Worker do worker[w].older := worker[w].step != idle; end;
+  if falls = FALLS then undefine copy; hasCopy := false; end;
+end;
+rule "Redis comes back older within a heartbeat"
+  hasCopy & (!A7 | forall w: Worker do redis.objected[w] -> copy.objected[w] end) &
+  (!WAKES | SHARED | isundefined(copy.owner) | worker[copy.owner].step = idle | holds(copy.owner)) ==> begin
+  redis := copy; falls := falls + 1;
+  if falls = FALLS then undefine copy; hasCopy := false; end;
+end;
+ruleset w: Worker do
+  rule "worker {w}'s host loses its journal"
+    !A5 & exists t: Token do journal[w][t] != none end ==> begin
+      for o: Worker do if SHARED | o = w then clear journal[o]; end; end;
+    end;
+end;
+invariant "never twice" forall p: Payout do paid[p] <= 1 end;
+invariant "what is queued was not paid, unless a worker sees that Redis came back older"
+  forall p: Payout do redis.state[p] = queued & paid[p] > 0 -> exists w: Worker do !agrees(w) end end;
+invariant "what is in progress or completed was paid"
+  !A2 | forall p: Payout do redis.state[p] = in_progress | redis.state[p] = completed -> paid[p] > 0 end;
+invariant "one payout is sending"
+  !ONE_SENDING | forall p: Payout do forall o: Payout do redis.state[p] = sending & redis.state[o] = sending -> p = o end end;
+liveness "never lost" tokens = SENDS | forall p: Payout do redis.state[p] = completed end;
