@@ -11,7 +11,7 @@ import {
 } from './checker.js';
 
 const USAGE = `npm run model                                      searches each model to its end, within small bounds
-npm run model -- --large                           the same within the bounds of the nightly run
+npm run model -- --large                           the same within larger bounds: hours
 npm run model -- --without RULE [--trace]          without a rule or an assumption; --trace prints the counterexample
 npm run model -- --rules                           what can be left out
 `;
