@@ -252,6 +252,27 @@ for (const { language, file, command, call } of LANGUAGES) {
   });
 }
 
+it('the example knows a repeated notification, and refuses one under another id, too old or altered', async () => {
+  const path = join(await folderOfTest('replay'), 'replay.mts');
+  const call = `import { readFileSync } from 'node:fs';
+const cases: [string, string, string, string, number][] = JSON.parse(readFileSync(0, 'utf8'));
+console.log(JSON.stringify(cases.map((each) => genuineId(...each) ?? null)));`;
+  await writeFile(path, `${block('ts')}\n${call}\n`);
+  const text = JSON.stringify({ id: 'a#1' });
+  const signedAt = (time: number): string => `t=${time},v1=${sign(SECRET, time, text)}`;
+  const signed = signedAt(NOW);
+  const input = JSON.stringify([
+    [text, signed, 'a#1', SECRET, NOW],
+    [text, signedAt(NOW + 60), 'a#1', SECRET, NOW + 60],
+    [text, signed, 'b#1', SECRET, NOW],
+    [text, signed, 'a#1', SECRET, NOW + 301],
+    [JSON.stringify({ id: 'b#1' }), signed, 'b#1', SECRET, NOW],
+  ]);
+  const { stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', path], { input, encoding: 'utf8' });
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toEqual(['a#1', 'a#1', null, null, null]);
+});
+
 it('docs/notifications.md names events and headers that exist', () => {
   expect(Object.keys(headers).sort()).toEqual(
     expect.arrayContaining([...page.matchAll(/^\| `(payouts-[a-z-]+)`/gm)].map(([, name]) => name)),
