@@ -2,36 +2,41 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DelayedError, Queue, Worker } from 'bullmq';
-import { systemClock } from '../../dist/base/clock.js';
-import { connectRedis, createGatewayClient, silentLogger } from '../../dist/index.js';
-import { PayoutQueues, QUEUE_NAMES } from '../../dist/queues/payout-queues.js';
-import { closeRedis } from '../../dist/base/redis.js';
-import { StatusJobs } from '../../dist/worker/status-jobs.js';
-import { noObserver } from '../../dist/worker/sender/worker-observer.js';
-import { AUDIENCE, holdLedger, openLedger, putInProgress } from '../ledger-account.mjs';
-import { startMeasuredRedis } from '../measured-redis.mjs';
-import { figure } from '../report.mjs';
-import { newAccount, sampleJob, samplePayouts } from '../sample-payouts.mjs';
-import { median } from '../statistics.mjs';
+import type { BenchmarkResult, BenchmarkRun } from '../benchmark.js';
+import { systemClock } from '../../src/base/clock.js';
+import { connectRedis, createGatewayClient, DEFAULT_ACCOUNT_SETTINGS, silentLogger } from 'payout-queue';
+import { PayoutQueues, QUEUE_NAMES } from '../../src/queues/payout-queues.js';
+import { closeRedis } from '../../src/base/redis.js';
+import { StatusJobs } from '../../src/worker/status-jobs.js';
+import { noObserver } from '../../src/worker/sender/worker-observer.js';
+import { AUDIENCE, holdLedger, openLedger, putInProgress, type SentPayout } from '../ledger-account.js';
+import { type MeasuredRedis, startMeasuredRedis } from '../measured-redis.js';
+import { figure } from '../figure.js';
+import { type BenchAccount, newAccount, sampleJob, samplePayouts } from '../sample-payouts.js';
+import { median } from '../statistics.js';
 
-const SERVER = new URL('../status-server.mjs', import.meta.url);
+const SERVER = new URL('../status-server.ts', import.meta.url);
 const CONCURRENCY = 20;
 const JOBS_PER_BULK = 1_000;
 
 /** Every payout is due again after this time, so that there is always one to poll. */
 const POLL_AGAIN_MS = 1_000;
 
+type PolledAccount = BenchAccount & { readonly baseUrl: string };
+
 /**
  * Polls a second, against a worker that only makes the same HTTP call and delays the job again, in turns.
  * Every payout stays in progress.
  */
-export async function run({ quick, note }) {
-  const [sizes, iterations, seconds] = quick ? [[1_000], 1, 2] : [[10_000, 100_000], 7, 5];
+export async function run({ quick, note }: BenchmarkRun): Promise<BenchmarkResult> {
+  const { sizes, iterations, seconds } = quick
+    ? { sizes: [1_000], iterations: 1, seconds: 2 }
+    : { sizes: [10_000, 100_000], iterations: 7, seconds: 5 };
   const redis = await startMeasuredRedis(['--appendfsync', 'no']);
   const server = fork(SERVER);
-  const [baseUrl] = await once(server, 'message');
+  const [baseUrl] = (await once(server, 'message')) as [string];
   try {
-    const rows = [];
+    const rows: Awaited<ReturnType<typeof compare>>[] = [];
     for (const size of sizes) {
       const account = { ...newAccount(), baseUrl };
       const payouts = await preparePayouts(redis, account, size);
@@ -53,14 +58,18 @@ export async function run({ quick, note }) {
 }
 
 /** In turns, because other load on the machine then affects both; each iteration gives a ratio, and their median is the result. */
-async function compare(redis, account, { size, iterations, seconds }) {
-  const measured = [];
+async function compare(
+  redis: MeasuredRedis,
+  account: PolledAccount,
+  { size, iterations, seconds }: Record<'size' | 'iterations' | 'seconds', number>,
+) {
+  const measured: { readonly bare: Pace; readonly own: Pace; readonly ratio: number }[] = [];
   for (let iteration = 0; iteration < iterations; iteration += 1) {
     const bare = await pollBare(redis, account, seconds);
     const own = await pollOwn(redis, account, seconds);
     measured.push({ bare, own, ratio: own.perSecond / bare.perSecond });
   }
-  const medianOf = (read) => median(measured.map(read));
+  const medianOf = (read: (each: (typeof measured)[number]) => number): number => median(measured.map(read));
   return {
     inProgress: size,
     barePerSecond: medianOf(({ bare }) => bare.perSecond),
@@ -71,14 +80,22 @@ async function compare(redis, account, { size, iterations, seconds }) {
   };
 }
 
-async function preparePayouts(redis, { platformId }, size) {
+async function preparePayouts(
+  redis: MeasuredRedis,
+  { platformId }: PolledAccount,
+  size: number,
+): Promise<SentPayout[]> {
   const account = await holdLedger(redis.url, platformId);
   const payouts = await putInProgress(account, samplePayouts(size));
   await account.close();
   return payouts;
 }
 
-async function addBareJobs(redis, account, payouts) {
+async function addBareJobs(
+  redis: MeasuredRedis,
+  account: PolledAccount,
+  payouts: readonly SentPayout[],
+): Promise<void> {
   const queue = new Queue(QUEUE_NAMES.transactionstatus, bareOptions(redis, account));
   for (const step of stepsOf(payouts)) {
     await queue.addBulk(
@@ -91,9 +108,9 @@ async function addBareJobs(redis, account, payouts) {
   await queue.close();
 }
 
-async function pollBare(redis, account, seconds) {
+async function pollBare(redis: MeasuredRedis, account: PolledAccount, seconds: number): Promise<Pace> {
   const { gateway, polls } = countingGateway(account);
-  const worker = new Worker(
+  const worker = new Worker<SentPayout>(
     QUEUE_NAMES.transactionstatus,
     async (job, token) => {
       await gateway.getStatus(job.data.txhash);
@@ -108,12 +125,15 @@ async function pollBare(redis, account, seconds) {
   return pace;
 }
 
-function bareOptions(redis, { platformId }) {
-  const { host, port } = redis.client.options;
-  return { connection: { host, port, maxRetriesPerRequest: null }, prefix: `bare:${platformId}` };
+function bareOptions(redis: MeasuredRedis, { platformId }: PolledAccount) {
+  return { connection: { ...redis.address, maxRetriesPerRequest: null }, prefix: `bare:${platformId}` };
 }
 
-async function addOwnJobs(redis, { platformId }, payouts) {
+async function addOwnJobs(
+  redis: MeasuredRedis,
+  { platformId }: PolledAccount,
+  payouts: readonly SentPayout[],
+): Promise<void> {
   const { connection, close } = openLedger(redis.url, platformId);
   const queues = new PayoutQueues(connection);
   for (const step of stepsOf(payouts)) await queues.addStatusJobs(step, 1);
@@ -121,7 +141,7 @@ async function addOwnJobs(redis, { platformId }, payouts) {
   await close();
 }
 
-async function pollOwn(redis, account, seconds) {
+async function pollOwn(redis: MeasuredRedis, account: PolledAccount, seconds: number): Promise<Pace> {
   const { ledger, connection, close } = openLedger(redis.url, account.platformId);
   const forWorker = connectRedis(redis.url, 'queue');
   const queues = new PayoutQueues(connection);
@@ -133,8 +153,12 @@ async function pollOwn(redis, account, seconds) {
     ledger,
     polledLedger: ledger,
     audience: AUDIENCE,
+    control: undefined,
     gateway,
-    settings: { pollMinMs: POLL_AGAIN_MS, pollMaxMs: POLL_AGAIN_MS, pollRate: 1_000_000 },
+    settings: {
+      ...DEFAULT_ACCOUNT_SETTINGS,
+      ...{ pollMinMs: POLL_AGAIN_MS, pollMaxMs: POLL_AGAIN_MS, pollRate: 1_000_000 },
+    },
     observer: noObserver,
     logger: silentLogger,
   });
@@ -147,30 +171,42 @@ async function pollOwn(redis, account, seconds) {
   return pace;
 }
 
-function stepsOf(payouts) {
+function stepsOf(payouts: readonly SentPayout[]): (readonly SentPayout[])[] {
   return Array.from({ length: Math.ceil(payouts.length / JOBS_PER_BULK) }, (_, index) =>
     payouts.slice(index * JOBS_PER_BULK, (index + 1) * JOBS_PER_BULK),
   );
 }
 
-function countingGateway(account) {
+function countingGateway(account: PolledAccount) {
   const client = createGatewayClient({ ...account, clock: systemClock, logger: silentLogger });
   let count = 0;
-  return {
-    gateway: {
-      async getStatus(txhash) {
+  const gateway = Object.create(client, {
+    getStatus: {
+      value: async (txhash: string) => {
         const status = await client.getStatus(txhash);
         count += 1;
         return status;
       },
-      close: () => client.close(),
     },
-    polls: () => count,
+    close: {
+      value: () => {
+        client.close();
+      },
+    },
+  }) as typeof client;
+  return {
+    gateway,
+    polls: (): number => count,
   };
 }
 
+interface Pace {
+  readonly perSecond: number;
+  readonly cpuMsPerPoll: number;
+}
+
 /** Begins a second after the start, when the code is warm. */
-async function measurePace(polls, seconds) {
+async function measurePace(polls: () => number, seconds: number): Promise<Pace> {
   await delay(1_000);
   const [startedAt, cpuBefore, before] = [performance.now(), process.cpuUsage(), polls()];
   await delay(seconds * 1_000);

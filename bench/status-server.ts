@@ -1,10 +1,11 @@
 // A process that responds to every /transactionstatus with `approve` 0, as cheaply as it can: what is measured is the polling.
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 
 const server = createServer((request, response) => {
   let body = '';
   request.setEncoding('utf8');
-  request.on('data', (text) => (body += text));
+  request.on('data', (text: string) => (body += text));
   request.on('end', () => {
     const txhash = new URLSearchParams(body).get('txhash');
     response.setHeader('content-type', 'application/json');
@@ -13,5 +14,7 @@ const server = createServer((request, response) => {
 });
 // A connection that the server ends is one that the client has to make again.
 server.keepAliveTimeout = 60_000;
-server.listen(0, '127.0.0.1', () => process.send(`http://127.0.0.1:${server.address().port}`));
+server.listen(0, '127.0.0.1', () => {
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
 process.once('disconnect', () => process.exit());

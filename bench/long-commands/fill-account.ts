@@ -1,14 +1,19 @@
-import { PayoutProducer } from '../../dist/index.js';
-import { holdLedger } from '../ledger-account.mjs';
-import { completePayouts } from '../ledger-account.mjs';
-import { samplePayouts } from '../sample-payouts.mjs';
+import { PayoutProducer } from 'payout-queue';
+import type { BenchmarkRun } from '../benchmark.js';
+import { completePayouts, holdLedger } from '../ledger-account.js';
+import { samplePayouts } from '../sample-payouts.js';
 
 /** The batch that all queued payouts are of. */
 export const LARGE_BATCH = 'large';
 const STEP = 20_000;
 
 /** Completed payouts first, as the events of a ledger are; then those that wait, all of one batch. */
-export async function fillAccount(redisUrl, platformId, { completed, queued }, note) {
+export async function fillAccount(
+  redisUrl: string,
+  platformId: number,
+  { completed, queued }: Record<'completed' | 'queued', number>,
+  note: BenchmarkRun['note'],
+): Promise<void> {
   const account = await holdLedger(redisUrl, platformId);
   for (let start = 0; start < completed; start += STEP) {
     const step = samplePayouts(Math.min(STEP, completed - start), `done-${start}`);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Polls until the condition holds. */
-export async function until(what, holds, withinMs = 300_000) {
+export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 300_000): Promise<void> {
   const giveUpAt = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > giveUpAt) throw new Error(`Not within ${withinMs} ms: ${what}`);

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** A producer's and a worker's key, and a keyring with both: what signed mode needs. */
+export type BenchKeys = Awaited<ReturnType<typeof makeBenchKeys>>;
+
 export async function makeBenchKeys() {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-bench-keys-'));
   const keysFile = join(dir, 'keys.json');
@@ -23,5 +25,5 @@ export async function makeBenchKeys() {
 function newKey() {
   const { privateKey } = generateKeyPairSync('ed25519');
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
-  return { pem: privateKey.export({ format: 'pem', type: 'pkcs8' }), public: `ed25519:${x}` };
+  return { pem: String(privateKey.export({ format: 'pem', type: 'pkcs8' })), public: `ed25519:${x ?? ''}` };
 }

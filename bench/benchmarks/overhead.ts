@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { PayoutProducer } from '../../dist/index.js';
-import { startSandbox } from '../../dist/sandbox/index.js';
-import { makeBenchKeys } from '../bench-keys.mjs';
-import { startMeasuredRedis } from '../measured-redis.mjs';
-import { figure } from '../report.mjs';
-import { newAccount, samplePayouts } from '../sample-payouts.mjs';
-import { gapsOf, mean, quantile } from '../statistics.mjs';
-import { until } from '../until.mjs';
-import { startWorkerProcess } from '../worker-process.mjs';
+import { PayoutProducer } from 'payout-queue';
+import { startSandbox } from 'payout-queue/sandbox';
+import type { BenchmarkResult, BenchmarkRun } from '../benchmark.js';
+import { type BenchKeys, makeBenchKeys } from '../bench-keys.js';
+import { startMeasuredRedis } from '../measured-redis.js';
+import { type Figure, figure } from '../figure.js';
+import { newAccount, samplePayouts } from '../sample-payouts.js';
+import { gapsOf, mean, quantile } from '../statistics.js';
+import { until } from '../until.js';
+import { startWorkerProcess } from '../worker-process.js';
 
 /** The first sends load code and open connections. */
 const WARM_UP = 3;
@@ -19,7 +20,7 @@ const SETTLE_MS = 3_500;
  * What a payout costs above the interval and its own request: time, CPU and Redis commands, status polls included; the same
  * with signed payouts, which another worker with keys sends at the same time, on a Redis of its own.
  */
-export async function run({ quick }) {
+export async function run({ quick }: BenchmarkRun): Promise<BenchmarkResult> {
   const payouts = quick ? 10 : 120;
   const keys = await makeBenchKeys();
   try {
@@ -37,15 +38,15 @@ export async function run({ quick }) {
   }
 }
 
-function limits({ name, medianOverheadMs, p99OverheadMs, tooClose }) {
+function limits({ name, medianOverheadMs, p99OverheadMs, tooClose }: Awaited<ReturnType<typeof measure>>): Figure[] {
   return [
-    figure(`median overhead ${name}, ms`, medianOverheadMs, { atMost: 5 }),
-    figure(`99th percentile ${name}, ms`, p99OverheadMs, { atMost: 15 }),
+    figure(`median overhead ${name}, ms`, medianOverheadMs, { atMost: 2.5 }),
+    figure(`99th percentile ${name}, ms`, p99OverheadMs, { atMost: 8 }),
     figure(`gaps under 1000 ms ${name}`, tooClose, { atMost: 0 }),
   ];
 }
 
-async function measure(name, payouts, keys) {
+async function measure(name: string, payouts: number, keys?: BenchKeys) {
   const redis = await startMeasuredRedis();
   const account = newAccount();
   const sandbox = await startSandbox({

@@ -1,25 +1,25 @@
-import { PayoutProducer } from '../../dist/index.js';
-import { startSandbox } from '../../dist/sandbox/index.js';
-import { startMeasuredRedis, untilQuiet } from '../measured-redis.mjs';
-import { figure } from '../report.mjs';
-import { newAccount, samplePayouts } from '../sample-payouts.mjs';
-import { gapsOf, median } from '../statistics.mjs';
-import { until } from '../until.mjs';
-import { startWorkerProcess } from '../worker-process.mjs';
+import { PayoutProducer } from 'payout-queue';
+import { startSandbox } from 'payout-queue/sandbox';
+import type { BenchmarkResult, BenchmarkRun } from '../benchmark.js';
+import { type MeasuredRedis, startMeasuredRedis, untilQuiet } from '../measured-redis.js';
+import { figure } from '../figure.js';
+import { type BenchAccount, newAccount, samplePayouts } from '../sample-payouts.js';
+import { gapsOf, median } from '../statistics.js';
+import { until } from '../until.js';
+import { startWorkerProcess, type WorkerProcess } from '../worker-process.js';
 
 const STEP = 20_000;
 /** Sending alone stays far below it; the check at the start that every payout has its job stays far above. */
 const QUIET_COMMANDS_PER_SECOND = 1_500;
 
 /** What a send costs while few payouts wait, and while a million do. */
-export async function run({ quick, note }) {
-  const [sizes, sends] = quick ? [[100, 10_000], 4] : [[1_000, 1_000_000], 40];
-  const rows = [];
-  for (const size of sizes) rows.push(await measure(size, sends, note));
-  const [few, many] = rows;
-  const slower = (name, key) => figure(name, many[key] / few[key], { atMost: 1.05 });
+export async function run({ quick, note }: BenchmarkRun): Promise<BenchmarkResult> {
+  const [least, most, sends] = quick ? [100, 10_000, 4] : [1_000, 1_000_000, 40];
+  const few = await measure(least, sends, note);
+  const many = await measure(most, sends, note);
+  const slower = (name: string, key: keyof typeof few) => figure(name, many[key] / few[key], { atMost: 1.05 });
   return {
-    rows,
+    rows: [few, many],
     figures: [
       slower(`time of a send with ${many.queued} queued, as a part of that with ${few.queued}`, 'medianPeriodMs'),
       slower('Redis commands of a send, the same way', 'redisCommandsPerSend'),
@@ -27,11 +27,11 @@ export async function run({ quick, note }) {
   };
 }
 
-async function measure(size, sends, note) {
+async function measure(size: number, sends: number, note: BenchmarkRun['note']) {
   const redis = await startMeasuredRedis(['--appendfsync', 'no']);
   const account = newAccount();
   const sandbox = await startSandbox({ accounts: [account], latencyBeforeMs: 30, latencyAfterMs: 20 });
-  let worker;
+  let worker: WorkerProcess | undefined;
   try {
     await enqueue(redis, account, size);
     note(`${size} payouts are queued`);
@@ -64,7 +64,7 @@ async function measure(size, sends, note) {
   }
 }
 
-async function enqueue(redis, { platformId }, count) {
+async function enqueue(redis: MeasuredRedis, { platformId }: BenchAccount, count: number): Promise<void> {
   const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
   for (let start = 0; start < count; start += STEP) {
     await producer.enqueueMany(samplePayouts(Math.min(STEP, count - start), `invoice-${start}`));

@@ -1,4 +1,4 @@
-import { round } from '../report.mjs';
+import { round } from '../report.js';
 
 const LEFT = 196;
 const PLOT_WIDTH = 520;
@@ -29,8 +29,17 @@ const STYLE = `
     .limit { stroke: #f0f6fc; }
   }`;
 
+export interface PacingRow {
+  readonly name: string;
+  readonly gaps: number;
+  readonly gapsMs: readonly number[];
+  readonly tooClose: number;
+  readonly smallestGapMs: number;
+  readonly payoutsPerSecond: number;
+}
+
 /** Histograms of the gaps, one below the other, with the gateway's limit across all of them. */
-export function drawPacing(rows, count) {
+export function drawPacing(rows: readonly PacingRow[], count: number): string {
   const bottom = TOP + rows.length * ROW_HEIGHT;
   const height = bottom + 46;
   const ticks = [600, 800, 1_000, 1_200, 1_400].map(
@@ -49,15 +58,15 @@ ${ticks.join('\n')}
 `;
 }
 
-function drawRow({ name, gapsMs, tooClose, smallestGapMs, payoutsPerSecond }, top) {
+function drawRow({ name, gapsMs, tooClose, smallestGapMs, payoutsPerSecond }: PacingRow, top: number): string {
   const base = top + BAR_ROOM;
   const bins = countBins(gapsMs);
   const highest = Math.max(...bins.values());
   const bars = [...bins].map(([fromMs, count]) => {
-    const barHeight = Math.max(2, (count / highest) * BAR_ROOM).toFixed(1);
+    const barHeight = Math.max(2, (count / highest) * BAR_ROOM);
     const side = fromMs < LIMIT_MS ? 'bad' : 'good';
     const width = (xOf(fromMs + BIN_MS) - xOf(fromMs) - 1).toFixed(1);
-    return `<rect class="${side}" x="${xOf(fromMs)}" y="${(base - barHeight).toFixed(1)}" width="${width}" height="${barHeight}"/>`;
+    return `<rect class="${side}" x="${xOf(fromMs)}" y="${(base - barHeight).toFixed(1)}" width="${width}" height="${barHeight.toFixed(1)}"/>`;
   });
   return `<text class="name" x="16" y="${top + 12}">${name}</text>
 <text class="${tooClose === 0 ? 'good' : 'bad'}" x="16" y="${top + 28}">${tooClose} of ${gapsMs.length} too close</text>
@@ -66,8 +75,8 @@ function drawRow({ name, gapsMs, tooClose, smallestGapMs, payoutsPerSecond }, to
 ${bars.join('')}`;
 }
 
-function countBins(gapsMs) {
-  const bins = new Map();
+function countBins(gapsMs: readonly number[]): Map<number, number> {
+  const bins = new Map<number, number>();
   for (const gapMs of gapsMs) {
     const within = Math.min(Math.max(gapMs, FROM_MS), TO_MS - BIN_MS);
     const fromMs = Math.floor(within / BIN_MS) * BIN_MS;
@@ -76,10 +85,10 @@ function countBins(gapsMs) {
   return bins;
 }
 
-function xOf(ms) {
+function xOf(ms: number): number {
   return Math.round((LEFT + ((ms - FROM_MS) / (TO_MS - FROM_MS)) * PLOT_WIDTH) * 10) / 10;
 }
 
-function describe(rows) {
+function describe(rows: readonly PacingRow[]): string {
   return rows.map(({ name, gaps, tooClose }) => `${name}: ${tooClose} of ${gaps} gaps under 1000 ms`).join('; ');
 }
