@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { readScriptNames } from '../command-log.js';
 
 /** Faster commands are of no interest, and would push the others out of the log. */
-const LOGGED_FROM_US = 100;
+export const LOGGED_FROM_US = 100;
 const KEPT = 200_000;
 const QUEUE_SCRIPTS = new URL('../../src/queues/', import.meta.url);
 
@@ -13,6 +13,8 @@ export interface TakenTimes {
   readonly longest: ReadonlyMap<string, number>;
   /** The longest of all, in ms. */
   readonly everMs: number;
+  /** How many commands ran, those that were too fast for the log too. */
+  readonly calls: number;
 }
 
 export interface CommandTimes {
@@ -55,7 +57,12 @@ export async function watchCommandTimes(client: Redis): Promise<CommandTimes> {
       const transaction = Math.max(0, ...latest.filter(([event]) => event === 'command').map(([, , , ms]) => ms));
       // LATENCY counts in whole ms.
       if (transaction > command + 1) longest.set('transaction', transaction);
-      return { longest, everMs: Math.max(command, transaction) };
+      const others = [...calls].filter(([name]) => !OWN.includes(name));
+      return {
+        longest,
+        everMs: Math.max(command, transaction),
+        calls: others.reduce((all, [, count]) => all + count, 0),
+      };
     },
   };
 }
