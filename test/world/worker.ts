@@ -5,8 +5,11 @@ import { RejectionAuthority } from '../../src/control/worker/rejection-authority
 import { SignedAuthority, type SignedRuntime } from '../../src/control/worker/signed-authority.js';
 import type { WithdrawGateway } from '../../src/gateway/gateway.js';
 import type { SendJournal } from '../../src/journal/send-journal.js';
+import { AccountReplicas } from '../../src/ledger/known-replicas.js';
+import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
+import type { ReplicasSeen } from '../../src/ledger/sender-ledger.js';
 import { KeptPause } from '../../src/worker/sender/kept-pause.js';
 import { type Pace, Pacer } from '../../src/worker/sender/pacer.js';
 import type { ResumeAuthority, SendAuthority } from '../../src/worker/sender/send-authority.js';
@@ -55,6 +58,14 @@ export type Pieces = Readonly<{
   /** A connection is closed where it should be reset. */
   closesOnly: boolean;
   statesAnyAttempt: boolean;
+  /** What a process knows of its account's replicas, at a master of this replication id. */
+  knowReplicas: (
+    connection: LedgerConnection,
+    lowest: number,
+    run: object,
+  ) => (replicationId: string) => AccountReplicas;
+  /** How many replicas a command asks, of those that it has to. */
+  commandAsks: (required: number) => number;
 }>;
 
 export const soundPieces: Pieces = {
@@ -70,6 +81,11 @@ export const soundPieces: Pieces = {
   signsInDoubt: false,
   closesOnly: false,
   statesAnyAttempt: false,
+  knowReplicas: (connection, lowest) => {
+    const known = new AccountReplicas(connection, lowest);
+    return () => known;
+  },
+  commandAsks: (required) => required,
 };
 
 type WorkerParts = Readonly<{
@@ -83,6 +99,7 @@ type WorkerParts = Readonly<{
   dir: string;
   nextToken: () => string;
   ringsTwice?: number;
+  acknowledgedReplicas?: (() => ReplicasSeen) | undefined;
   control?: (
     journal: SendJournal,
     ledger: WorkerLedger,
@@ -166,7 +183,7 @@ export function makeWorker({
     gateway: pieces.wrapGateway(parts.gateway, context),
     settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },
     hindrance: () => undefined,
-    acknowledgedReplicas: () => ({ count: 0, names: [] }),
+    acknowledgedReplicas: parts.acknowledgedReplicas ?? (() => ({ count: 0, names: [] })),
     makeOwner: () => `${name}.${(owners += 1)}`,
     authority: policy?.authority ?? authority,
   };

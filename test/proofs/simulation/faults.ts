@@ -168,7 +168,7 @@ const KEPT_SNAPSHOTS = 4;
 export type SimRedis = ReturnType<typeof openRedis>;
 
 export function openRedis(
-  { world, plan, injector }: Pick<Simulation, 'world' | 'plan' | 'injector'>,
+  { world, plan, injector, replication }: Pick<Simulation, 'world' | 'plan' | 'injector' | 'replication'>,
   ledger: WorldLedger,
 ) {
   const { random, situations } = world;
@@ -201,7 +201,7 @@ export function openRedis(
     },
 
     get refuses() {
-      return mode === 'refuses';
+      return mode === 'refuses' || replication?.isLeaderless === true;
     },
 
     take(run: () => Promise<void>) {

@@ -5,6 +5,7 @@ import { makeWorker, type WorldWorker } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import { type World, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from './journal-file.js';
+import { confirmCalls, SimConfirmer } from './replicated/confirmer.js';
 import { FIRST_BIRTH, KEYRING, PLATFORM_ID } from './signed/control.js';
 import type { Simulation } from './simulation.js';
 import type { JournalFolder } from './users.js';
@@ -21,7 +22,7 @@ export interface Host extends JournalFolder {
 export type SimHosts = ReturnType<typeof openHosts>;
 
 export function openHosts(run: Simulation) {
-  const { world, plan, pieces, injector, redis, book, control, attacker, policy } = run;
+  const { world, plan, pieces, injector, redis, book, control, attacker, policy, replication } = run;
   const { random } = world;
   const { settings, faults } = plan;
   const { ledger } = redis;
@@ -40,21 +41,30 @@ export function openHosts(run: Simulation) {
 
   const findStarted = () => all.flatMap(({ running }) => [...running.values()]);
 
-  const makeHostWorker = (process: WorldProcess, { file, dir }: Host) => {
+  const makeHostWorker = (process: WorldProcess, host: Host) => {
+    const { file, dir } = host;
+    const number = all.indexOf(host);
+    const link = replication?.linkOf(number, redis) ?? redis;
+    const reached = replication?.ledgerOf(number) ?? ledger;
     const onBegin = () => {
       if (world.fault(0.2)) hosts.onBegin(process);
     };
-    const call = connectLedger({ process, redis, plan, injector, onBegin, attacker });
-    const linked: WorkerLedger = {
-      ...linkLedger(ledger, call),
-      queued: async () => call('queued', '', async () => Promise.resolve(ledger.idsIn('queued'))),
+    const call = connectLedger({ process, redis: link, plan, injector, onBegin, attacker });
+    const plain: WorkerLedger = {
+      ...linkLedger(reached, call),
+      queued: async () => call('queued', '', async () => Promise.resolve(reached.idsIn('queued'))),
     };
+    const journal = new JournalLink({ process, file, ledger, plan, injector, control });
+    const confirmer =
+      replication && new SimConfirmer({ ...{ process, host: number, replication, link, call, pieces, journal } });
+    const linked = confirmer === undefined ? plain : confirmCalls(plain, confirmer);
     const watchers = [control?.book, policy?.judge].filter((watcher) => watcher !== undefined);
     return makeWorker({
       ...{ process, pieces, settings, dir, ledgerOfRun: ledger, ringsTwice: faults.ringsTwice },
       ledger: policy?.watchReads(process, linked) ?? linked,
       gateway: linkGateway({ process, book, plan, injector, watchers, closesOnly: pieces.closesOnly }),
-      journal: new JournalLink({ process, file, ledger, plan, injector, control }),
+      journal,
+      acknowledgedReplicas: confirmer && (() => confirmer.acknowledged),
       nextToken: () => `t${(tokens += 1)}`,
       control: (journal, senderLedger, context, logger) => {
         const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process };

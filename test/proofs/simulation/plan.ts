@@ -71,6 +71,23 @@ function makeTimes(random: Random, hosts: number) {
   };
 }
 
+/** For runs in which failovers forget: what else would forget is left to the other runs. */
+export function onTwoHosts(plan: Plan): Plan {
+  const { leaseMs, inFlightMaxMs } = plan.settings;
+  const settings = {
+    ...plan.settings,
+    quarantineMs: Math.max(6_000, plan.settings.quarantineMs),
+    commandTimeoutMs: 1_000,
+  };
+  const none = { redisAway: 0, rollback: 0, flush: 0, deposed: 0, journalLost: 0, senderLost: 0 };
+  return {
+    ...plan,
+    settings: { ...settings, leaseMs: Math.min(leaseMs, 2_000), inFlightMaxMs: Math.min(inFlightMaxMs, 5_000) },
+    ...{ hosts: 2, workers: Math.max(2, plan.workers), payouts: plan.payouts + 4, times: { ...plan.times, ...none } },
+    ...{ rollbackAtOnce: 0, operatorCancels: false, enqueueWithinMs: plan.faultsForMs },
+  };
+}
+
 /** Where the lease alone is lost, only the time that it was watched, and the quarantine, keep two sends apart. */
 function leaseOutlastsSends(settings: Settings) {
   const { leaseMs, quarantineMs } = settings;

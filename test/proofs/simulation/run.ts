@@ -3,14 +3,22 @@ import { parseArgs } from 'node:util';
 import { FLAG, print, report, runCommand, runTasks, secondsSince, TEXT, wholeNumber } from '../command-line.js';
 import { policyMistakes, signedMistakes } from './planted/control-mistakes.js';
 import { mistakes, plant } from './planted/mistakes.js';
+import { replicaMistakes } from './planted/replica-mistakes.js';
 import { type RunOptions, runSeed } from './simulation.js';
-import { POLICED_SITUATIONS, SIGNED_SITUATIONS, type Situation, SITUATIONS } from './situations.js';
+import {
+  POLICED_SITUATIONS,
+  REPLICATED_SITUATIONS,
+  SIGNED_SITUATIONS,
+  type Situation,
+  SITUATIONS,
+} from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
 npm run simulate -- --planted [NAME] [--seeds N] [--from S]  plants mistakes; each has to be caught within N seeds (10000)
 npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payouts, and someone who writes to Redis
 npm run simulate -- --policed [--seeds N] [--from S]   the same with a policy, whose cap must hold at the gateway
-npm run simulate -- --trace --from S [--signed | --policed] [--planted NAME]  prints every step of one run
+npm run simulate -- --replicated [--seeds N] [--from S] the same with replicas of Redis, and failovers that forget
+npm run simulate -- --trace --from S [--signed | --policed | --replicated] [--planted NAME]  prints every step of one run
 `;
 
 const SEEDS_PER_SITUATION = 1_000;
@@ -20,13 +28,13 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     ...{ seeds: TEXT, from: { ...TEXT, default: '1' } },
-    ...{ planted: FLAG, signed: FLAG, policed: FLAG, trace: FLAG, help: FLAG },
+    ...{ planted: FLAG, signed: FLAG, policed: FLAG, replicated: FLAG, trace: FLAG, help: FLAG },
   },
 });
-const { signed, policed } = values;
+const { signed, policed, replicated } = values;
 const name = positionals.join(' ');
 
-interface SeedRange extends Pick<RunOptions, 'signed' | 'policed'> {
+interface SeedRange extends Pick<RunOptions, 'signed' | 'policed' | 'replicated'> {
   readonly from: number;
   readonly seeds: number;
   readonly planted?: string;
@@ -40,7 +48,7 @@ type RangeResult = Readonly<{
 
 const PROGRAM = { url: import.meta.url, run: runSeeds };
 
-const ALL = { ...mistakes, ...signedMistakes, ...policyMistakes };
+const ALL = { ...mistakes, ...signedMistakes, ...policyMistakes, ...replicaMistakes };
 
 async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<RangeResult> {
   const options = { pieces: plant(planted, ALL), ...mode };
@@ -75,7 +83,7 @@ async function runAll(from: number, seeds: number) {
     for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);
   });
   const seconds = secondsSince(startedAt);
-  const flags = `${signed ? ' --signed' : ''}${policed ? ' --policed' : ''}`;
+  const flags = `${signed ? ' --signed' : ''}${policed ? ' --policed' : ''}${replicated ? ' --replicated' : ''}`;
   for (const { seed, broken: promise } of broken) {
     print(`seed ${seed}: ${promise}\n  to repeat it: npm run simulate -- --trace --from ${seed}${flags}`);
   }
@@ -87,13 +95,14 @@ async function runAll(from: number, seeds: number) {
 
 function* divide(from: number, seeds: number): Generator<SeedRange> {
   for (let first = from; first < from + seeds; first += SEEDS_PER_TASK) {
-    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), signed, policed };
+    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), signed, policed, replicated };
   }
 }
 
 function printSituations(met: ReadonlyMap<Situation, number>, seeds: number) {
   const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
-  const situations = [...SITUATIONS, ...(signed ? SIGNED_SITUATIONS : []), ...(policed ? POLICED_SITUATIONS : [])];
+  const common = replicated ? REPLICATED_SITUATIONS : SITUATIONS;
+  const situations = [...common, ...(signed ? SIGNED_SITUATIONS : []), ...(policed ? POLICED_SITUATIONS : [])];
   print('runs that came into a situation:');
   for (const situation of situations) {
     const count = met.get(situation) ?? 0;
@@ -108,6 +117,7 @@ async function runPlanted(from: number, seeds: number) {
     ...Object.keys(signed ? {} : mistakes).map((planted) => ({ from, seeds, planted })),
     ...Object.keys(signedMistakes).map((planted) => ({ from, seeds, planted, signed: true })),
     ...Object.keys(policyMistakes).map((planted) => ({ from, seeds, planted, policed: true })),
+    ...Object.keys(replicaMistakes).map((planted) => ({ from, seeds, planted, replicated: true })),
   ].filter(({ planted }) => name === '' || planted === name);
   if (tasks.length === 0) throw new Error(`There is no mistake named ${name}`);
   await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted }) => {
@@ -120,7 +130,7 @@ async function runPlanted(from: number, seeds: number) {
 
 async function trace(seed: number) {
   const pieces = plant(values.planted ? name : undefined, ALL);
-  const { trace: steps, broken } = await runSeed(seed, { tracing: true, signed, policed, pieces });
+  const { trace: steps, broken } = await runSeed(seed, { tracing: true, signed, policed, replicated, pieces });
   print(steps.join('\n'));
   print(broken ?? 'every promise was kept');
   return broken === undefined;

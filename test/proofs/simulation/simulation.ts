@@ -6,9 +6,12 @@ import type { WorldLedger } from '../../world/world-ledger.js';
 import { type Progress, World } from '../../world/world.js';
 import { type FaultInjector, makeInjector, openRedis, scheduleFaults, type SimRedis } from './faults.js';
 import { openHosts, type SimHosts } from './hosts.js';
-import { inFlightOf, makePlan, type Plan } from './plan.js';
+import { inFlightOf, makePlan, onTwoHosts, type Plan } from './plan.js';
 import { CLOCKS_WITHIN_MS as POLICED_CLOCKS_WITHIN_MS } from './policed/judge.js';
 import { SimPolicy } from './policed/policy.js';
+import { cancelSome } from './replicated/commands.js';
+import { scheduleFailovers } from './replicated/failovers.js';
+import { Replication } from './replicated/replication.js';
 import { type Attacker, openAttacker } from './signed/attacker.js';
 import { CLOCKS_WITHIN_MS, openControl, type SimControl } from './signed/control.js';
 import { Situations } from './situations.js';
@@ -67,7 +70,13 @@ export class ChanceWorld extends World {
   }
 }
 
-export type RunOptions = Readonly<{ pieces?: Pieces; tracing?: boolean; signed?: boolean; policed?: boolean }>;
+export type RunOptions = Readonly<{
+  pieces?: Pieces;
+  tracing?: boolean;
+  signed?: boolean;
+  policed?: boolean;
+  replicated?: boolean;
+}>;
 
 const NOTICED_WITHIN_MS = 20_000;
 const ATTACKED_FOR_MS = 60_000;
@@ -83,14 +92,17 @@ export class Simulation {
   readonly control: SimControl | undefined;
   readonly attacker: Attacker | undefined;
   readonly policy: SimPolicy | undefined;
+  readonly replication: Replication | undefined;
+  readonly #failovers: ReturnType<typeof scheduleFailovers> | undefined;
   readonly #users: ReturnType<typeof openUsers>;
 
   constructor(
     seed: number,
-    { pieces = soundPieces, tracing = false, signed = false, policed = false }: RunOptions = {},
+    { pieces = soundPieces, tracing = false, signed = false, policed = false, replicated = false }: RunOptions = {},
   ) {
     const world = (this.world = new ChanceWorld(seed, tracing));
-    const plan = (this.plan = makePlan(world.random));
+    const drawn = makePlan(world.random);
+    const plan = (this.plan = replicated ? onTwoHosts(drawn) : drawn);
     this.pieces = pieces;
     world.note(() => JSON.stringify(plan));
     this.policy = policed ? new SimPolicy(seed, world, plan) : undefined;
@@ -98,15 +110,18 @@ export class Simulation {
     this.control = isSigned ? openControl(seed, world, plan, this.policy) : undefined;
     this.injector = makeInjector(this);
     const ledger = pieces.makeLedger({ clock: world });
+    this.replication = replicated ? new Replication(seed, this, ledger) : undefined;
     this.redis = openRedis(this, ledger);
     this.attacker = this.control?.hasAttacker === true ? openAttacker(this, this.control) : undefined;
-    this.book = openGateway(world, this.#mayBreak, this.policy?.judge);
+    this.book = openGateway(world, this.#mayBreak, this.replication?.watcher ?? this.policy?.judge);
     this.#users = openUsers(this);
     this.hosts = openHosts(this);
     const faults = scheduleFaults(this);
     this.hosts.onBegin = (process) => {
       faults.depose(process);
     };
+    this.#failovers = this.replication && scheduleFailovers(this, this.replication);
+    if (this.replication !== undefined) cancelSome(this, this.replication);
     this.redis.mayForget = (kept) => faults.mayForget(kept && ledger.at(kept));
   }
 
@@ -152,6 +167,7 @@ export class Simulation {
     this.world.faultsOn = false;
     this.world.calmUntil = 0;
     await this.redis.comeBack();
+    this.#failovers?.end();
     this.hosts.repair();
   }
 

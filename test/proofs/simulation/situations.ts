@@ -61,8 +61,19 @@ export const POLICED_SITUATIONS = [
   'someone approves what he asked for',
 ] as const;
 
+export const REPLICATED_SITUATIONS = [
+  'a failover forgets that a send began',
+  'a master is cut off with its host',
+  'a process is restarted while replicas are missing',
+  'a write is not confirmed',
+  'a command is acknowledged',
+] as const;
+
 export type Situation =
-  (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number] | (typeof POLICED_SITUATIONS)[number];
+  | (typeof REPLICATED_SITUATIONS)[number]
+  | (typeof SITUATIONS)[number]
+  | (typeof SIGNED_SITUATIONS)[number]
+  | (typeof POLICED_SITUATIONS)[number];
 
 const HELD_FOR: Readonly<Record<string, Situation>> = {
   wait: 'the policy lets a payout wait',
