@@ -20,18 +20,21 @@ const NONE: ReplicasSeen = { count: 0, names: [] };
  * restart, new process or failover lowers it: only an operator does.
  */
 export class KnownReplicas {
+  /** Whether Sentinel, the cluster or the operator tells of all: a Redis behind one address shows those that follow. */
+  readonly isComplete: boolean;
   readonly #lowest: number;
   readonly #accounts = new Map<string, AccountReplicas>();
 
   /**
-   * @param fixed - the operator's number for this process
+   * @param fixed - the operator's number for this process; undefined if none was given
    * @throws InvalidConfigError if that number is not possible
    */
-  constructor(redis: RedisClient, fixed = 0) {
+  constructor(redis: RedisClient, fixed?: number) {
     // Sentinel fails over by itself, so a master without a replica cannot be meant.
     const lowest = redis instanceof Redis && isWatchedBySentinels(redis) ? 1 : 0;
-    requireNumber(fixed);
-    this.#lowest = Math.max(lowest, fixed);
+    if (fixed !== undefined) requireNumber(fixed);
+    this.#lowest = Math.max(lowest, fixed ?? 0);
+    this.isComplete = fixed !== undefined || lowest > 0 || !(redis instanceof Redis);
   }
 
   get accounts(): readonly AccountReplicas[] {
@@ -64,6 +67,8 @@ export class AccountReplicas {
   readonly #lowest: number;
   #journal: () => number = () => 0;
   #ledger = NONE;
+  /** What the ledger had when this process read it first. */
+  #found: number | undefined;
   #live = NONE;
   /** Seen, and not in the ledger yet. */
   #unsaved: ReplicasSeen | undefined;
@@ -84,6 +89,16 @@ export class AccountReplicas {
   /** Without what this process's settings ask for. */
   get known(): number {
     return Math.max(this.#journal(), this.#ledger.count, this.#live.count, this.#unsaved?.count ?? 0);
+  }
+
+  /** Whether nobody knew a number before this process: what it sees is all that is known. */
+  get isFirstContact(): boolean {
+    return this.#found === 0 && this.#journal() === 0;
+  }
+
+  /** What this process has seen of them last. */
+  get seen(): ReplicasSeen {
+    return this.#live;
   }
 
   /** Where the number is from, for an operator who wants to lower it. */
@@ -111,6 +126,7 @@ export class AccountReplicas {
   async read(redis: RedisClient): Promise<void> {
     const [count, names] = await redis.hmget(this.key, 'replicas', 'replicaNames');
     this.#ledger = parseStoredReplicas(count, names);
+    this.#found ??= this.#ledger.count;
   }
 
   /** Writes to the ledger what was seen beyond it. @throws RedisUnavailableError */

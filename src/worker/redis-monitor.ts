@@ -63,6 +63,8 @@ export class RedisMonitor implements RedisCheck {
   readonly #failures = new WeakMap<Redis, string>();
   /** Since when an account lacks replicas, by its key; wall clock, ms. */
   readonly #missingSince = new Map<string, number>();
+  /** The accounts whose first contact was logged. */
+  readonly #met = new WeakSet<AccountReplicas>();
   readonly #stop = new AbortController();
   #wake = new AbortController();
   #running: Promise<void> | undefined;
@@ -182,6 +184,19 @@ export class RedisMonitor implements RedisCheck {
       else if (!this.#missingSince.has(key)) this.#missingSince.set(key, this.#clock.wallNow());
     }
     this.#verdicts.set(stream, verdict);
+    for (const account of accounts) this.#reportFirstContact(account);
+  }
+
+  /** Once an account: a person has to see which number sends rely on, if Redis does not tell of all. */
+  #reportFirstContact(account: AccountReplicas): void {
+    if (this.#known.isComplete || this.#met.has(account)) return;
+    this.#met.add(account);
+    if (!account.isFirstContact) return;
+    const { count, names } = account.seen;
+    this.#logger.info(
+      { platformId: account.connection.platformId, replicas: count, names },
+      'first contact with this Redis: the replicas that follow it now are taken for all. If there may be more, set REDIS_REPLICAS',
+    );
   }
 
   #accountsOn(server: Redis): readonly AccountReplicas[] {

@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import { GUARD_MS } from '../../base/settings.js';
 import type { Clock } from '../../base/clock.js';
 import {
@@ -8,7 +7,6 @@ import {
   describeClockOffset,
   findServer,
   findWriteRefusal,
-  isWatchedBySentinels,
   listServers,
   readClockOffset,
   readSettings,
@@ -89,7 +87,8 @@ export async function checkRedisReplicas(
   allowVolatileRedis: boolean,
 ): Promise<Finding> {
   const { redis, keys, platformId } = connection;
-  const account = new KnownReplicas(redis, fixed).of(connection);
+  const knownReplicas = new KnownReplicas(redis, fixed);
+  const account = knownReplicas.of(connection);
   account.setJournal(() => journaled);
   const server = findServer(redis, keys.ledger);
   if (server === undefined) return problem('the server of the account is not known', 'Check the cluster.');
@@ -97,7 +96,8 @@ export async function checkRedisReplicas(
   await account.read(redis);
   account.see(replicas);
   const { required, known } = account;
-  if (required === 0) return ok('none known');
+  if (required === 0)
+    return ok(knownReplicas.isComplete ? 'none known' : 'none known; if there may be one, set REDIS_REPLICAS');
   const acknowledged = Number(await server.call('WAIT', Math.min(required, MAX_REPLICAS), GUARD_MS));
   if (acknowledged < required) {
     const missing = account.names.filter((name) => !following.includes(name));
@@ -112,8 +112,7 @@ export async function checkRedisReplicas(
       : problem(`${found}, so nothing is sent`, fix);
   }
   const says = `${required} acknowledge every send before its request is written`;
-  const isListed = isWatchedBySentinels(redis) || !(redis instanceof Redis);
-  if (isListed || fixed !== undefined) return ok(says);
+  if (knownReplicas.isComplete) return ok(says);
   return warning(
     `${says}; a Redis behind one address does not say whether it has more`,
     'Set REDIS_REPLICAS to the number of all replicas that may become the master.',

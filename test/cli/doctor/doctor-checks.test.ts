@@ -97,6 +97,13 @@ it('counts the replicas that acknowledge writes, and warns where Redis requires 
   }
 });
 
+it('asks for the number of replicas where none is known, and Redis does not tell of all', async () => {
+  const connection = connectLedger(redis, newPlatformId());
+  const check = async (fixed?: number) => checkRedisReplicas(connection, fixed, 0, false);
+  expect(await check()).toEqual(finding('ok', 'none known; if there may be one, set REDIS_REPLICAS'));
+  expect(await check(0)).toMatchObject({ status: 'ok', detail: 'none known' });
+});
+
 it('detects a clock that was never set, also without that of Redis', async () => {
   const neverSet = { ...systemClock, wallNow: () => 86_400_000 };
   expect(await checkClock(neverSet, undefined)).toEqual(finding('problem', '1970-01-02'));

@@ -140,10 +140,10 @@ let redis: RedisClient;
 let watch: RedisMonitor;
 let said: string[];
 
-function startWatch(url: string, clock = quickClock) {
+function startWatch(url: string, clock = quickClock, fixed?: number) {
   redis = connectRedis(url, 'sender');
   said = [];
-  const known = new KnownReplicas(redis);
+  const known = new KnownReplicas(redis, fixed);
   known.of(connectLedger(redis, 42));
   watch = new RedisMonitor(redis, known, clock, listeningLogger(said));
   watch.start();
@@ -153,7 +153,9 @@ function startWatch(url: string, clock = quickClock) {
   });
 }
 
-const shown = () => said.filter((line) => !line.startsWith('debug'));
+const FIRST_CONTACT = /^info first contact with this Redis/;
+const shown = () => said.filter((line) => !line.startsWith('debug') && !FIRST_CONTACT.test(line));
+const firstContacts = () => said.filter((line) => FIRST_CONTACT.test(line)).length;
 const mayBegin = () => watch.hindrance(KEY) === undefined;
 const untilMayBegin = async () => until('sends may begin', mayBegin);
 const untilRefused = async (reason: RegExp) =>
@@ -217,6 +219,25 @@ it('replicas that were seen are needed, also once the master has forgotten them'
   servers.link.heal('never');
   await untilMayBegin();
   expect(watch.missingReplicas).toBe(0);
+});
+
+it('says at the first contact, once, what it took as known, unless Redis or the operator tells of all', async () => {
+  const servers = closeAfterTest(await startMasterWithReplica());
+  startWatch(servers.master.url);
+  await untilMayBegin();
+  await until('it is said', () => firstContacts() === 1);
+  await watch.stop();
+  await closeRedis(redis);
+  // The account's number is in the ledger from then on.
+  startWatch(servers.master.url);
+  await untilMayBegin();
+  expect(firstContacts()).toBe(0);
+  await redis.del(KEY);
+  await watch.stop();
+  await closeRedis(redis);
+  startWatch(servers.master.url, quickClock, 1);
+  await untilMayBegin();
+  expect(firstContacts()).toBe(0);
 });
 
 it('replicas stop sends at the first write that they do not acknowledge', async () => {
