@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { ConflictError, RedisUnavailableError } from '../src/base/errors.js';
+import { ConflictError, RedisUnavailableError, UnreadableRecordError } from '../src/base/errors.js';
 import { silentLogger } from '../src/base/logger.js';
 import { closeRedis, connectRedis, duplicateForWaiting, parseRedisUrl, type RedisClient } from '../src/base/redis.js';
 import { replyCode, toRedisError } from '../src/base/redis-errors.js';
@@ -119,13 +119,17 @@ it.each([
 });
 
 it.each([
-  replyError('WRONGTYPE Operation against a key holding the wrong kind of value'),
   replyError('ERR user_script:17: no transition from failed to queued script: 12ab, on @user_script:17.'),
   new ConflictError('x'),
   new TypeError('x'),
   undefined,
 ])('toRedisError leaves mistakes, this project’s own errors and what is no error alone: %s', (error) => {
   expect(toRedisError(error)).toBe(error);
+});
+
+it('toRedisError takes a key of another type as a record that cannot be read', () => {
+  const error = replyError('WRONGTYPE Operation against a key holding the wrong kind of value');
+  expect(toRedisError(error)).toBeInstanceOf(UnreadableRecordError);
 });
 
 it('toRedisError gives the code of a reply, and of nothing else', () => {

@@ -237,8 +237,8 @@ it('monitoring.md gives each alert the address of its runbook at the dashboard',
 const OF_EVENTS = [
   ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
   ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
-  // Payouts go out: test/told/alerts.slow.test.ts makes these two.
-  ...['PayoutsExporterMissing', 'PayoutsHeldTooLong'],
+  // Payouts go out: test/told/alerts.slow.test.ts makes these three.
+  ...['PayoutsExporterMissing', 'PayoutsHeldTooLong', 'PayoutsKeysUnreadable'],
   ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsProcessRestarts'],
 ];
 

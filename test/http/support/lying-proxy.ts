@@ -65,6 +65,7 @@ function cutStream(answer: IncomingMessage, response: ServerResponse, afterBytes
   let left = afterBytes;
   response.writeHead(200, answer.headers);
   answer.on('data', (chunk: Buffer) => {
+    if (left <= 0) return;
     response.write(chunk.subarray(0, left));
     left -= chunk.length;
     if (left > 0) return;

@@ -64,7 +64,7 @@ it.each(['deleted', 'of another type', 'in another state'])(
     const other = await begun();
     const { redis, connection } = rig.account;
     await redis.zadd(connection.keys.state('sending'), 1, 'gone');
-    if (what === 'of another type') await redis.set(connection.keys.payout('gone'), 'x');
+    if (what === 'of another type') await redis.zadd(connection.keys.payout('gone'), 1, 'x');
     if (what === 'in another state') await enqueue('gone');
     const lease = await takeLease(sender, 'two');
     const left = await sender.readSending();
