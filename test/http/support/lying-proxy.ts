@@ -63,7 +63,8 @@ export async function openLyingProxy(target: string) {
 
 function cutStream(answer: IncomingMessage, response: ServerResponse, afterBytes = Infinity) {
   let left = afterBytes;
-  response.writeHead(200, answer.headers);
+  // Not the door's `transfer-encoding`: a reader by HTTP/1.0 gets none.
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
   answer.on('data', (chunk: Buffer) => {
     if (left <= 0) return;
     response.write(chunk.subarray(0, left));
