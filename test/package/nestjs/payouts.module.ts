@@ -1,5 +1,5 @@
 import { Module, type OnModuleDestroy } from '@nestjs/common';
-import { PayoutProducer } from 'payout-queue';
+import { PayoutProducer } from 'payout-queue/producer';
 
 const openProducer = () => new PayoutProducer({ redisUrl: process.env.REDIS_URL!, platformId: 4242 });
 
