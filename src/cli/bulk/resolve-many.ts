@@ -22,6 +22,9 @@ export interface ResolveFlags extends Actor, SigningFlags {
   readonly attempt?: string;
   readonly force?: true;
   readonly file?: string;
+  readonly fromGateway?: string;
+  readonly map?: string;
+  readonly apply?: true;
   readonly state?: 'unknown';
   readonly dryRun?: true;
   readonly yes?: true;
@@ -90,7 +93,7 @@ export async function resolveMany(
   } else {
     const atOnce = readVariable('STATUS_POLL_RATE', context.environment);
     await withGateway(context, async (gateway: GatewayClient) =>
-      run((account) => toSentSteps(new PayoutOperator({ account, gateway }), atOnce, 1_000, false, actor)),
+      run((account) => followSteps(new PayoutOperator({ account, gateway }), atOnce, actor)),
     );
   }
 }
@@ -104,6 +107,11 @@ export function findStale({ line = 0, attempt = -1, since }: SelectedPayout, pay
   }
   if (since === undefined || since >= Date.parse(updatedAt)) return undefined;
   return `${about}: the file is of ${new Date(since).toISOString()}, the payout became unknown at ${updatedAt}: look it up again, then state it in a new file`;
+}
+
+/** @param atOnce - requests a second to the gateway, which confirms each transaction */
+export function followSteps(operator: PayoutOperator, atOnce: number, actor: Actor): BulkSteps {
+  return toSentSteps(operator, atOnce, 1_000, false, actor);
 }
 
 function toSentSteps(

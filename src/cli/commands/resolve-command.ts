@@ -7,6 +7,7 @@ import type { Actor } from '../../ledger/payout.js';
 import { type PayoutLedger, toChangeError } from '../../ledger/payout-ledger.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
+import { matchGatewayList } from '../bulk/match-gateway-list.js';
 import { type ResolveFlags, resolveMany } from '../bulk/resolve-many.js';
 import { withAccount, withGateway } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -26,11 +27,15 @@ Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, 
 writes it, or JSON lines; a row from before the attempt is refused (updated_at);
 --state unknown takes all, for --write-off. --not-sent of many needs --file with only the rows that the gateway confirmed as not
 paid. It asks for their number, or takes it from --expect-count. The same command continues after a stop.
+--from-gateway reads the gateway's own list of payments (CSV or JSON lines) and matches it with what is unknown: by txhash, or by
+address, amount and time where exactly one fits. It shows what matches, what is ambiguous and what has no match, and with --apply
+follows the transactions that match, once the gateway confirms each. No match is no proof: it never states --not-sent.
 --not-sent is signed. ${SIGNING_HELP} docs/runbooks/unknown.md has the whole procedure.`,
   'payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"',
   'payouts resolve invoice-77 --not-sent --attempt 1 --reason "the gateway never received it, ticket 812"',
   'payouts resolve invoice-77 --write-off --reason "paid by bank transfer"',
   'payouts list --state unknown --all --csv > unknown.csv',
+  'payouts resolve --from-gateway payments.csv --map txhash=Hash,address=To,amount=Amount,time=Created --reason "ticket 812"',
   'payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"',
 );
 
@@ -44,6 +49,9 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .option('--write-off', 'a person settled it outside the queue, paid or not: it will not be sent again')
     .option('--attempt <n>', 'with --not-sent: the attempt that was not sent')
     .option('--file <file>', 'the payouts that a file names, - for stdin')
+    .option('--from-gateway <file>', "match the gateway's own list of payments with what is unknown, - for stdin")
+    .option('--map <columns>', 'with --from-gateway: which column has what, as txhash=…,address=…,amount=…,time=…')
+    .option('--apply', 'with --from-gateway: follow the transactions that match; without it nothing is changed')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
     .option('-y, --yes', 'do not ask; with --file or --state needed without a terminal')
@@ -52,8 +60,13 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP)
     .action(async (payoutId: string | undefined, flags: ResolveFlags) => {
-      const kind = parseKind(flags, command);
       const actor = await readActor(flags);
+      if (flags.fromGateway !== undefined) {
+        requireListAlone(payoutId, flags, command);
+        await matchGatewayList(context, flags, actor);
+        return;
+      }
+      const kind = parseKind(flags, command);
       const decision = payoutId === undefined ? undefined : parseDecision(kind, flags, command);
       if (payoutId === undefined) requireMany(kind, flags, command);
       const signer = kind === 'not_sent' && !flags.dryRun ? await openSigner(context, flags) : undefined;
@@ -106,6 +119,13 @@ function requireMany(
     if (file === undefined) command.error(NOT_SENT_NEEDS_FILE);
     if (yes) command.error('error: --yes does not answer for --not-sent of many payouts: give --expect-count N');
   } else if (expectCount !== undefined) command.error('error: --expect-count belongs to --not-sent');
+}
+
+function requireListAlone(payoutId: string | undefined, flags: ResolveFlags, command: Command): void {
+  const { sent, notSent, writeOff, txhash, force, attempt, file, state, dryRun, expectCount } = flags;
+  const others = [payoutId, sent, notSent, writeOff, txhash, force, attempt, file, state, dryRun, expectCount];
+  if (others.every((other) => other === undefined)) return;
+  command.error('error: --from-gateway goes with --map, --apply, --json, --reason and --by alone');
 }
 
 const NOT_SENT_NEEDS_FILE =

@@ -15,10 +15,11 @@ import { readCsvRecords, unreadableRow, type CsvValues, type Delimiter, type Row
 const FIELDS: Readonly<Record<string, string>> = { ...INPUT_COLUMNS, ...RESULT_COLUMNS };
 
 export interface CsvTable {
-  readonly columns: readonly string[];
+  /** `any`: each is kept under the name that the file gives it. */
+  readonly columns: readonly string[] | 'any';
   readonly required: readonly string[];
   /** Why a column outside {@link columns} is wrong. */
-  readonly describeUnknown: (column: string) => string;
+  readonly describeUnknown?: (column: string) => string;
   /** @param texts - values by field; an empty one is absent */
   readonly toInput: (texts: Readonly<Record<string, string>>) => Readonly<Record<string, unknown>>;
 }
@@ -48,14 +49,17 @@ export async function* readCsvRows(
   }
 }
 
-function parseHeader(record: CsvValues, { columns, required, describeUnknown }: CsvTable): readonly string[] {
+function parseHeader(
+  record: CsvValues,
+  { columns, required, describeUnknown = () => '' }: CsvTable,
+): readonly string[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
   const given = record.values;
-  const names = given.map(toColumnName);
+  const names = columns === 'any' ? given : given.map(toColumnName);
   const problems: Problem[] = [
     ...names
-      .filter((name) => !columns.includes(name))
+      .filter((name) => columns !== 'any' && !columns.includes(name))
       .map((name) => ({ field: JSON.stringify(given[names.indexOf(name)]), message: describeUnknown(name) })),
     ...required
       .filter((name) => !names.includes(name))
@@ -76,16 +80,16 @@ function parseHeader(record: CsvValues, { columns, required, describeUnknown }: 
 
 function parseRow(
   { line, values }: { readonly line: number; readonly values: readonly string[] },
-  columns: readonly string[],
-  { toInput }: CsvTable,
+  names: readonly string[],
+  { columns, toInput }: CsvTable,
 ): Row {
-  if (values.length !== columns.length) {
-    return unreadableRow(line, `has ${values.length} values, but the first line names ${columns.length} columns`);
+  if (values.length !== names.length) {
+    return unreadableRow(line, `has ${values.length} values, but the first line names ${names.length} columns`);
   }
   const texts: Record<string, string> = {};
-  for (const [position, column] of columns.entries()) {
+  for (const [position, name] of names.entries()) {
     const value = unquoteFormula(values[position] ?? '');
-    if (value !== '') texts[FIELDS[column] ?? column] = value;
+    if (value !== '') texts[(columns === 'any' ? undefined : FIELDS[name]) ?? name] = value;
   }
   try {
     return { line, input: toInput(texts) };

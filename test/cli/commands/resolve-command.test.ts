@@ -251,3 +251,51 @@ describe('payouts resolve of many', () => {
     expect(await cli.run(...sent)).toMatchObject({ code: 1, stderr: textWith(stopped) });
   });
 });
+
+describe("--from-gateway matches the gateway's list", () => {
+  const MAP = ['--map', 'txhash=Hash,address=To,amount=Amount,time=Created'];
+  const fromGateway = (file: string, ...args: string[]) => resolve('--from-gateway', file, ...args);
+  const now = () => new Date().toISOString();
+  const rowOf = (txhash: string, changes: { amount?: string; to?: string; at?: string } = {}) =>
+    [txhash, 'done', changes.to ?? PAYMENT.addressTo, changes.amount ?? '-12.50', changes.at ?? now()].join(',');
+  const write = async (...rows: string[]) => cli.file('list.csv', 'Hash,Status,To,Amount,Created', ...rows);
+
+  it('shows what matches and changes nothing, and with --apply follows what the gateway confirms', async () => {
+    await makeUnknown('p-1', 'p-2');
+    await cli.redis.hset(cli.keys.payout('p-2'), 'amount', '7');
+    const txhash = await pay();
+    const file = await write(rowOf(txhash), rowOf('null'), rowOf('of-another', { amount: '99' }));
+    expect(await cli.json(...fromGateway(file, ...MAP))).toEqual({
+      ...{ payments: 2, withoutTransaction: 1, ambiguous: [], unmatched: ['p-2'] },
+      matched: [expect.objectContaining({ payoutId: 'p-1', txhash, line: 2, by: 'address, amount and time' })],
+    });
+    const shown = await cli.ok(...fromGateway(file, ...MAP));
+    expect(shown).toMatch(
+      /p-1 +matches +\w+ +line 2 +by address[^]*p-2 +no match[^]*it may be paid all the same[^]*Nothing was changed/,
+    );
+    expect(await cli.states('p-1', 'p-2')).toEqual(['unknown', 'unknown']);
+    expect(await cli.ok(...fromGateway(file, ...MAP, '--apply'))).toMatch(/1 payout in progress/);
+    expect(await cli.states('p-1', 'p-2')).toEqual(['in_progress', 'unknown']);
+    expect(await cli.lastChange('p-1')).toMatchObject({ to: 'in_progress', by: 'ann', reason: 'ticket 812' });
+  });
+
+  it('changes nothing that fits twice, or that the gateway does not confirm', async () => {
+    await makeUnknown('p-1');
+    const twice = await write(rowOf('ab'.repeat(32)), rowOf('cd'.repeat(32)));
+    expect(await cli.ok(...fromGateway(twice, ...MAP, '--apply'))).toMatch(/p-1 +ambiguous +line 2, 3/);
+    const invented = await write(rowOf('ab'.repeat(32)));
+    expect(await cli.run(...fromGateway(invented, ...MAP, '--apply'))).toMatchObject({
+      ...{ code: 4, stderr: textWith(/no status for transaction/) },
+    });
+    expect(await cli.states('p-1')).toEqual(['unknown']);
+  });
+
+  it('refuses a list that it cannot read, and other options', async () => {
+    const file = await write(rowOf('abc', { at: '2030-01-31 09:00' }), rowOf('abd', { amount: '1,5' }));
+    await cli.refused(2, /Created: must be a time with its zone/, ...fromGateway(file, ...MAP));
+    await cli.refused(2, /txhash: is missing: the first line/, ...fromGateway(file));
+    await cli.refused(2, /--map: must name columns by txhash, address/, ...fromGateway(file, '--map', 'hash=Hash'));
+    for (const other of [['--not-sent'], ['p-1'], ['--state', 'unknown']])
+      await cli.refused(2, /goes with --map, --apply/, ...fromGateway(file, ...MAP, ...other));
+  });
+});
