@@ -104,6 +104,20 @@ it('connectRedis never sends a command of the sender again on a new connection',
   expect(await waiting).toBeInstanceOf(RedisUnavailableError);
 });
 
+it.each(['commands', 'sender', 'queue'] as const)(
+  'connectRedis never works in database 0 where Redis lacks the one that is named: %s',
+  async (role) => {
+    const key = `test:${crypto.randomUUID()}`;
+    const client = open(`${url.replace(/\/\d*$/, '')}/99`, role);
+    const copy = client.duplicate() as RedisClient;
+    afterTest(async () => closeRedis(copy));
+    copy.on('error', () => undefined);
+    for (const each of [client, copy]) void each.set(key, 'x').catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await open(url, 'commands').exists(key)).toBe(0);
+  },
+);
+
 const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
 it.each([

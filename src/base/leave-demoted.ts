@@ -48,10 +48,20 @@ export function leaveDemoted(
   };
 }
 
-/** A connection that gives up a server that loads for long, as do the copies that BullMQ makes of it. */
+/** ioredis would go on with database 0: perhaps another environment's. */
+const NO_DATABASE = /^ERR (DB index is out of range|invalid DB index)/;
+
+/**
+ * A connection that gives up a server that loads for long, or that lacks its database, as do the copies that BullMQ makes
+ * of it.
+ */
 export class SteadyRedis extends Redis {
   constructor(options: OwnOptions) {
     super(options);
+    this.on('error', ({ message }: Error) => {
+      // Before it is ready, so no command has left.
+      if (NO_DATABASE.test(message)) this.disconnect(true);
+    });
     let timer: NodeJS.Timeout | undefined;
     this.on('connect', () => {
       timer = setTimeout(() => {
