@@ -225,6 +225,8 @@ async function exchange(url: string, { body, ...request }: FuzzedRequest, agent:
 function findProblem({ paths }: OpenApi, { method, route = '' }: FuzzedRequest, response: FuzzedResponse) {
   const { status, type, text } = response;
   if (status >= 500) return `${status} ${text}`;
+  // Node's own answer to headers of more than 16 kB, which the door never sees.
+  if (status === 431 && text === '') return undefined;
   if (/[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(text))
     return `raw characters in ${JSON.stringify(text)}`;
   const allowed = paths[route]?.[method.toLowerCase()]?.responses[status];
