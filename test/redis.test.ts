@@ -109,7 +109,7 @@ it.each(['commands', 'sender', 'queue'] as const)(
   async (role) => {
     const key = `test:${crypto.randomUUID()}`;
     const client = open(`${url.replace(/\/\d*$/, '')}/99`, role);
-    const copy = client.duplicate() as RedisClient;
+    const copy = (client as Redis).duplicate();
     afterTest(async () => closeRedis(copy));
     copy.on('error', () => undefined);
     for (const each of [client, copy]) void each.set(key, 'x').catch(() => undefined);
