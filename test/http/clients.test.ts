@@ -242,12 +242,12 @@ for (const [program, script] of [
   });
 }
 
-it.each([
-  ['php', has('php', '-v')],
-  ['python', has('python3', '-V')],
-] as const)('the loop that the page shows in %s enqueues', async (language, isThere) => {
-  if (!isThere) return;
-  const program = language === 'php' ? 'php' : 'python3';
-  await writeFile(join(dir, 'loop'), blockOf(language));
-  expect(await run(program, ['loop'], 'plain')).toMatch(/^(queued|sending|in_progress|completed)\n$/);
-});
+for (const [program, language] of [
+  ['php', 'php'],
+  ['python3', 'python'],
+] as const) {
+  (has(program, '-h') ? it : it.skip)(`${program}: the loop that the page shows enqueues`, async () => {
+    await writeFile(join(dir, 'loop'), blockOf(language));
+    expect(await run(program, ['loop'], 'plain')).toMatch(/^(queued|sending|in_progress|completed)\n$/);
+  });
+}
