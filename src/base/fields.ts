@@ -79,10 +79,15 @@ const NO_TRANSACTION = isOnly([
   ],
 ]);
 
+/** Whether a text stands where a transaction would, and names none: empty, or a word such as "pending". */
+export function isNoTransaction(text: string): boolean {
+  return NO_TRANSACTION.test(text);
+}
+
 export const txhashField = z
   .string({ error: 'must be a string' })
   .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
-  .refine((text) => text === '' || !NO_TRANSACTION.test(text), 'must be a real txhash, not "null", "0" or the like');
+  .refine((text) => text === '' || !isNoTransaction(text), 'must be a real txhash, not "null", "0" or the like');
 
 /**
  * One key for all spellings of a transaction. Case and a leading `0x` are ignored in a hexadecimal txhash. Base58 and

@@ -10,8 +10,9 @@ import type { CliContext } from '../context/cli-context.js';
 import { readVariable } from '../context/flags.js';
 import { formatTable } from '../output/format-table.js';
 import { type GatewayList, parseMap, readGatewayList } from './read-gateway-list.js';
-import { followSteps, type ResolveFlags } from './resolve-many.js';
+import { type ResolveFlags, toSentSteps } from './resolve-many.js';
 import { runBulk } from './run-bulk.js';
+import type { ChosenPayout } from './survey-payouts.js';
 
 /**
  * Matches the `unknown` payouts with the gateway's own list of payments, and shows what fits. With `--apply` the payouts
@@ -40,12 +41,18 @@ export async function matchGatewayList(context: CliContext, flags: ResolveFlags,
       const payouts = matches.matched.map(({ payout: { payoutId, attempt }, payment: { txhash, line } }) => ({
         ...{ payoutId, attempt, txhash, line },
       }));
+      const operator = new PayoutOperator({ account, gateway });
+      // What the gateway does not confirm is no match: here nobody is told how to force it.
+      const follow = async ({ payoutId, attempt, txhash = '' }: ChosenPayout) =>
+        operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash }, actor);
       const change = {
-        ...followSteps(new PayoutOperator({ account, gateway }), atOnce, actor),
+        ...toSentSteps(follow, atOnce, 1_000),
         from: ['unknown'] as const,
         // Another attempt may have been sent meanwhile.
         findStale: ({ attempt }: { readonly attempt?: number }, payout: Payout) =>
-          attempt === payout.attempt ? undefined : `payout ${payout.payoutId} was sent again meanwhile`,
+          attempt === payout.attempt
+            ? undefined
+            : `payout ${payout.payoutId} was sent again meanwhile: run the same command again`,
         describe: (these: string) => `Follow the transactions of ${these}`,
         describeDone: (these: string) => `${these} in progress: their transactions are followed`,
       };

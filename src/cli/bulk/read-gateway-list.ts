@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
 import { StoppedError } from '../../base/errors.js';
-import { amountField, parseInput, txhashField } from '../../base/fields.js';
+import { amountField, isNoTransaction, parseInput, txhashField } from '../../base/fields.js';
 import { INPUT_COLUMNS } from '../../ledger/payout-csv.js';
 import type { ListedPayment } from '../../operator/match-payments.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -65,9 +65,7 @@ const paymentSchema = z.object({
 const FIELDS: Readonly<Record<string, string>> = INPUT_COLUMNS;
 
 function hasNoTransaction(txhash: unknown): boolean {
-  return (
-    txhash === undefined || txhash === null || (typeof txhash === 'string' && /^(|-|null|none|n\/a)$/i.test(txhash))
-  );
+  return txhash === undefined || txhash === null || (typeof txhash === 'string' && isNoTransaction(txhash));
 }
 
 export interface GatewayList {

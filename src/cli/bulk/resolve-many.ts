@@ -82,6 +82,10 @@ export async function resolveMany(
       };
       await runBulk(context, account, change, selection, flags, signal);
     });
+  const follow =
+    (operator: PayoutOperator, unchecked: boolean) =>
+    async ({ payoutId, attempt, txhash = '' }: ChosenPayout) =>
+      nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash, unchecked }, actor));
   if (kind !== 'sent') {
     await run((account) => ({
       ...toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, signer),
@@ -89,11 +93,11 @@ export async function resolveMany(
       ...(kind === 'not_sent' && { wasChanged: () => false, findStale }),
     }));
   } else if (force || dryRun) {
-    await run((account) => toSentSteps(new PayoutOperator({ account }), UNCHECKED_AT_ONCE, 0, true, actor));
+    await run((account) => toSentSteps(follow(new PayoutOperator({ account }), true), UNCHECKED_AT_ONCE, 0));
   } else {
     const atOnce = readVariable('STATUS_POLL_RATE', context.environment);
     await withGateway(context, async (gateway: GatewayClient) =>
-      run((account) => followSteps(new PayoutOperator({ account, gateway }), atOnce, actor)),
+      run((account) => toSentSteps(follow(new PayoutOperator({ account, gateway }), false), atOnce, 1_000)),
     );
   }
 }
@@ -109,20 +113,12 @@ export function findStale({ line = 0, attempt = -1, since }: SelectedPayout, pay
   return `${about}: the file is of ${new Date(since).toISOString()}, the payout became unknown at ${updatedAt}: look it up again, then state it in a new file`;
 }
 
-/** @param atOnce - requests a second to the gateway, which confirms each transaction */
-export function followSteps(operator: PayoutOperator, atOnce: number, actor: Actor): BulkSteps {
-  return toSentSteps(operator, atOnce, 1_000, false, actor);
-}
-
-function toSentSteps(
-  operator: PayoutOperator,
+/** @param everyMs - from one step of `atOnce` payouts to the next */
+export function toSentSteps(
+  resolve: (payout: ChosenPayout) => Promise<unknown>,
   atOnce: number,
   everyMs: number,
-  unchecked: boolean,
-  actor: Actor,
 ): BulkSteps {
-  const resolve = async ({ payoutId, attempt, txhash = '' }: ChosenPayout): Promise<unknown> =>
-    nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash, unchecked }, actor));
   return {
     ...{ atOnce, everyMs },
     wasChanged: () => false,
