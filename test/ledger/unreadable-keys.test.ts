@@ -41,3 +41,33 @@ it.each([
   expect(events[1]).toMatchObject({ payoutId: 'p', to: 'queued' });
   expect(Date.parse(events[0]?.at ?? '')).toBeGreaterThan(0);
 });
+
+it.each([
+  ['events', 'SET'],
+  ['events', 'a last id after which none is possible'],
+  ['outbox', 'SET'],
+  ['state:queued', 'SET'],
+  ['batch:september', 'SET'],
+] as const)('a payout that enqueue refuses because of a damaged key is not stored (%s: %s)', async (name, damage) => {
+  const { connection, redis, ledger } = account;
+  const key = `${connection.keys.prefix}:${name}`;
+  const payouts = ['p', 'q'].map((payoutId) => ({ ...aPayout(payoutId), batch: 'september' }));
+  await ledger.enqueue([aPayout('before')]);
+  if (damage === 'SET') await redis.set(key, 'x');
+  // The first of the two events can be written, the second cannot.
+  else await redis.xadd(key, '18446744073709551615-18446744073709551614', 'type', 'state');
+  const damaged = await redis.dumpBuffer(key);
+  await expect(ledger.enqueue(payouts)).rejects.toThrow('enqueue-payouts');
+
+  const stored = await redis.keys(`${connection.keys.prefix}:*`);
+  expect(stored.filter((each) => /:payout:[pq]$/.test(each))).toEqual([]);
+  for (const index of [connection.keys.outbox, connection.keys.state('queued')]) {
+    if (index !== key) expect((await redis.zrange(index, 0, -1)).join()).not.toMatch(/\b[pq]\b/);
+  }
+  if (damage === 'SET') expect(await redis.dumpBuffer(key)).toEqual(damaged);
+  else expect(await redis.xlen(key)).toBe(2);
+
+  await redis.del(key);
+  const accepted = await ledger.enqueue(payouts);
+  expect(accepted.map(({ kind }) => kind)).toEqual(['created', 'created']);
+});

@@ -87,9 +87,8 @@ local new, is_new = {}, {}
 
 -- Writes the new payouts step by step for all of them, in half of the time that one after the other takes. Each record is
 -- first, with the mark `pending`, so that the next script that opens it completes an interrupted one like any change.
-local function accept_new()
+local function write_new()
   local count = #new
-  if count == 0 then return end
   local before = redis.call('HINCRBY', LEDGER, 'seq', count) - count
   local entry = history_entry('queued', at, '', '')
   local index, outbox = {}, {}
@@ -102,8 +101,31 @@ local function accept_new()
   end
   redis.call('ZADD', INDEX.queued, unpack(index))
   redis.call('ZADD', OUTBOX, unpack(outbox))
-  for _, payout in ipairs(new) do append_event('state', payout.id, '', 'queued', at, '', '', 0) end
+  for _, payout in ipairs(new) do
+    payout.event = append_event('state', payout.id, '', 'queued', at, '', '', 0)
+  end
   for _, payout in ipairs(new) do redis.call('HDEL', payout.record, 'pending') end
+end
+
+-- The caller is told that nothing is stored: then nothing may be sent. Of keys that someone altered, some cannot be
+-- written here either. The records are last: without one, what is left leads to no send.
+local function undo_new()
+  for _, payout in ipairs(new) do
+    if payout.event then redis.pcall('XDEL', EVENTS, payout.event) end
+    redis.pcall('ZREM', OUTBOX, 'queued ' .. payout.id)
+    redis.pcall('ZREM', INDEX.queued, payout.id)
+    if payout.batch then redis.pcall('ZREM', payout.batch, payout.id) end
+  end
+  for _, payout in ipairs(new) do redis.call('DEL', payout.record) end
+end
+
+local function accept_new()
+  if #new == 0 then return end
+  local is_written, reason = pcall(write_new)
+  if not is_written then
+    undo_new()
+    error(reason, 0)
+  end
   new, is_new = {}, {}
 end
 

@@ -331,7 +331,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
 /** Stands in front of a script, in the place of `redis`: sees every command. */
 const WATCHED = `
 local real = redis
-local calls = 0
+local calls, is_interrupted = 0, false
 local declared = {}
 for _, key in ipairs(KEYS) do declared[key] = true end
 -- The place of the key among a command's words; most have it first.
@@ -341,10 +341,12 @@ local function watched(call)
     local words = { ... }
     local place = PLACE[string.upper(words[1])] or 2
     if place > 0 and not declared[words[place]] then error('undeclared key ' .. tostring(words[place])) end
-    local reply = call(...)
+    if calls > 0 and calls == INTERRUPTED_AFTER and not is_interrupted then
+      is_interrupted = true
+      error('interrupted')
+    end
     calls = calls + 1
-    if calls == INTERRUPTED_AFTER then error('interrupted') end
-    return reply
+    return call(...)
   end
 end
 local redis = { call = watched(real.call), pcall = watched(real.pcall), sha1hex = real.sha1hex }

@@ -20,13 +20,14 @@ end
 -- `attempt`: the payout's, '' for an event of the account. With payoutId and `to` it identifies a change, also after a
 -- failover, which gives the same change another place in the stream.
 -- `is_noted`: an interrupted script has recorded the act.
+-- Returns: the event's id
 local function append_event(kind, payoutId, from, to, at, by, reason, attempt, is_noted)
   -- Write the act first: an event then never lacks its act.
   if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1, '') end
   -- A record that someone altered may have any number.
   if attempt ~= '' then attempt = math.floor(attempt) end
   -- Redis stores entries with the same fields compactly.
-  redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
+  return redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
     'at', at, 'by', by, 'reason', reason, 'attempt', attempt)
 end
 
