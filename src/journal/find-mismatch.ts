@@ -32,7 +32,7 @@ export async function findMismatch(
 ): Promise<LedgerMismatch | undefined> {
   const known = journal.ledger;
   if (known === undefined) return undefined;
-  const [forgotten] = await ledger.findForgottenSends(journal.lastSends(COMPARED_SENDS).filter(wasSent));
+  const forgotten = await findForgottenSend(journal, ledger);
   // A different ledger with all sends of this journal, and the same count, was adopted with a copy of it.
   const isOther = known.ledgerId !== view.ledgerId;
   if (isOther && forgotten === undefined && view.sendCount >= known.sends) return undefined;
@@ -41,10 +41,7 @@ export async function findMismatch(
       `This Redis holds another ledger (${view.ledgerId}) than the send journal knows (${known.ledgerId}): it was flushed or exchanged.`,
     );
   }
-  if (forgotten !== undefined) {
-    const { payoutId, attempt } = forgotten.send;
-    return olderCopy(`it does not know that payout ${payoutId} was sent (attempt ${attempt})`);
-  }
+  if (forgotten !== undefined) return forgotten;
   const epoch = view.lease?.epoch ?? 0;
   if (epoch < known.epoch) return olderCopy(`its lease epoch is ${epoch}, the journal has seen ${known.epoch}`);
   if (view.sendCount < known.sends) return olderCopy(`it knows ${view.sendCount} sends, the journal ${known.sends}`);
@@ -58,6 +55,21 @@ export async function findMismatch(
     kind: 'journal',
     reason: `The send journal lacks its last entries: it ends with send number ${known.sends}, the ledger knows that it had number ${noted.sends}.`,
   };
+}
+
+/**
+ * @param journal - read before the ledger
+ * @returns a mismatch if the ledger does not know one of the journal's newest sends
+ * @throws RedisUnavailableError
+ */
+export async function findForgottenSend(
+  journal: Pick<ReadableJournal, 'lastSends'>,
+  ledger: Pick<SenderLedger, 'findForgottenSends'>,
+): Promise<LedgerMismatch | undefined> {
+  const [forgotten] = await ledger.findForgottenSends(journal.lastSends(COMPARED_SENDS).filter(wasSent));
+  if (forgotten === undefined) return undefined;
+  const { payoutId, attempt } = forgotten.send;
+  return olderCopy(`it does not know that payout ${payoutId} was sent (attempt ${attempt})`);
 }
 
 export function describeLostActs(acts: number, known: number): string {

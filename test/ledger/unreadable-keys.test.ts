@@ -62,7 +62,7 @@ it.each([
   const stored = await redis.keys(`${connection.keys.prefix}:*`);
   expect(stored.filter((each) => /:payout:[pq]$/.test(each))).toEqual([]);
   for (const index of [connection.keys.outbox, connection.keys.state('queued')]) {
-    if (index !== key) expect((await redis.zrange(index, 0, -1)).join()).not.toMatch(/\b[pq]\b/);
+    if (index !== key) expect((await redis.zrange(index, '0', '-1')).join()).not.toMatch(/\b[pq]\b/);
   }
   if (damage === 'SET') expect(await redis.dumpBuffer(key)).toEqual(damaged);
   else expect(await redis.xlen(key)).toBe(2);

@@ -1,4 +1,10 @@
-import { describeLostActs, findMismatch, type LedgerMismatch, snapshotJournal } from '../../journal/find-mismatch.js';
+import {
+  describeLostActs,
+  findForgottenSend,
+  findMismatch,
+  type LedgerMismatch,
+  snapshotJournal,
+} from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
 import { JournalDamagedError, type ReadableJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderView } from '../../ledger/sender-ledger.js';
@@ -24,6 +30,9 @@ const OTHER_SENDS: LedgerMismatch = {
   reason: 'Redis came back older than it was: its last send differs from the one that this process began.',
 };
 
+/** A deleted record leaves count and last token as they are. One script for the newest sends, so not at each look. */
+const COMPARE_SENDS_EVERY_MS = 20_000;
+
 /**
  * Compares the ledger with what the sender knows, from memory and journal. Reading the ledger throws
  * RedisUnavailableError.
@@ -39,12 +48,15 @@ export class LedgerCheck {
   #distrusts = 0;
   /** The value of `#distrusts` up to which the journal was compared. */
   #compared = 0;
+  /** When the journal's sends were last looked for in the ledger, on the clock's scale; at first before the lease. */
+  #sendsComparedAt: number;
 
   constructor(runtime: SenderRuntime, heldLease: HeldLease) {
     this.#runtime = runtime;
     this.heldLease = heldLease;
     const { sendCount, last } = heldLease.view;
     this.#line = { sendCount, last };
+    this.#sendsComparedAt = runtime.clock.now();
   }
 
   get line(): LineOfSends {
@@ -74,7 +86,17 @@ export class LedgerCheck {
     if (view.acts < acts) {
       return { kind: 'ledger', reason: `Redis came back older than it was: ${describeLostActs(view.acts, acts)}.` };
     }
-    return this.#compare(view, known);
+    return this.#compare(view, known) ?? (await this.#findForgottenSend());
+  }
+
+  /** Someone may delete the record of a sent payout while this process is the sender. */
+  async #findForgottenSend(): Promise<LedgerMismatch | undefined> {
+    const { clock, journal, senderLedger } = this.#runtime;
+    const now = clock.now();
+    if (now - this.#sendsComparedAt < COMPARE_SENDS_EVERY_MS) return undefined;
+    const found = await findForgottenSend(journal, senderLedger);
+    this.#sendsComparedAt = now;
+    return found;
   }
 
   /** @param known - the line of sends before the ledger was read */

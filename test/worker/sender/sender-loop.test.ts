@@ -297,6 +297,17 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger', reason, sends: 1 }]);
   });
 
+  it('finds within half a minute that the record of a sent payout was deleted', async () => {
+    world.ledger.enqueue(aPayout('p'));
+    const one = await startSender({ work: world.sendOnce() });
+    expect(await world.stateOf('p')).toBe('in_progress');
+    world.ledger.redis.remove(world.ledger.connection.keys.payout('p'));
+    await world.advance(30_000);
+    const reason = expect.stringContaining('it does not know that payout p was sent (attempt 1)');
+    expect(one.loop.status).toMatchObject({ role: 'refused', reason });
+    expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger', reason }]);
+  });
+
   it('says that it is the journal that lacks something, where that was deleted', async () => {
     world.ledger.enqueue(aPayout('p'));
     const one = world.start({ work: world.sendOnce() });
