@@ -156,7 +156,7 @@ async function countAll(connection: LedgerConnection, access: LedgerAccess, prod
   await readAccountStats(connection);
   await readJobBalance(connection, queues, 'queued');
   await countDueJobs(connection, queues.withdraw);
-  await countDuePayouts(connection, queues);
+  await countDuePayouts(connection);
 }
 
 async function reconcile(access: LedgerAccess): Promise<void> {

@@ -22,6 +22,7 @@ export interface PayoutIndex {
  * | `batch:<batch>` | sorted set | payoutIds in the order of acceptance |
  * | `txhash:<bucket>` | hash | {@link shortTxhash} of the txhash's key → payoutId, spread over small hashes, which Redis stores compactly; the whole key before format 4 |
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
+ * | `scheduled` | sorted set | `<notBefore> <payoutId>` of queued payouts with a `notBefore`, in the order of these texts |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
  * | `activity` | stream | acts of operators and automatic stops: who, when and why; about the newest 10,000 |
@@ -57,6 +58,10 @@ export class LedgerKeys {
 
   get outbox(): string {
     return `${this.prefix}:outbox`;
+  }
+
+  get scheduled(): string {
+    return `${this.prefix}:scheduled`;
   }
 
   get events(): string {
@@ -172,6 +177,7 @@ export const KEY_CONSTANTS = [
   'SPENT',
   'RECHECK',
   'UNKEPT',
+  'SCHEDULED',
 ] as const;
 
 /** 4096 buckets. */

@@ -256,7 +256,7 @@ function parseTrace(reply: unknown): string | undefined {
 
 function toArgument(payout: NewPayout): (string | number)[] {
   const isVerified = payout.signed?.isVerified === true;
-  return [payout.batch === undefined ? 0 : 1, isVerified ? 1 : 0, ...toRecordFields(payout)];
+  return [payout.batch === undefined ? 0 : 1, isVerified ? 1 : 0, payout.notBefore ?? '', ...toRecordFields(payout)];
 }
 
 /** How far a signer's clock may be ahead: a worker tolerates the same. */

@@ -109,6 +109,8 @@ const notBeforeField = z
   .union([z.date(), z.iso.datetime({ offset: true }).transform((text) => new Date(text))], {
     error: 'must be a Date or a time such as 2030-01-31T09:00:00Z',
   })
+  // Texts of one length are in the order of time.
+  .refine((date) => date.getTime() < Date.UTC(10_000, 0) && date.getTime() >= 0, 'must be between 1970 and 9999')
   .transform((date) => date.toISOString());
 
 const jsonField = z.json();

@@ -57,7 +57,7 @@ export async function readAccountDetails(
     await Promise.all([
       readAccountStats(connection),
       readWorkers(connection),
-      countDuePayouts(connection, queues),
+      countDuePayouts(connection),
       countDueJobs(connection, queues.transactionstatus),
       readNotificationLag(connection),
       findForeignSettings(connection, queues.withdraw),

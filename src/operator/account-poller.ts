@@ -5,7 +5,6 @@ import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js
 import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';
 import { countDuePayouts } from '../queues/job-balance.js';
 import type { AccountAccess } from '../queues/open-account.js';
-import type { PayoutQueues } from '../queues/payout-queues.js';
 import { describeTrouble } from '../base/redis-errors.js';
 
 export type RedisLife =
@@ -86,7 +85,6 @@ const WATCH_FOR_MS = 30_000;
  */
 export class AccountPoller {
   readonly #connection: LedgerConnection;
-  readonly #queues: PayoutQueues;
   readonly #clock: Pick<Clock, 'now' | 'sleep'>;
   readonly #stop = new AbortController();
   readonly #senderLife = new SenderLifeTracker();
@@ -101,9 +99,8 @@ export class AccountPoller {
   #trouble: { readonly since: number; readonly reason: string } | undefined;
 
   /** @param clock - monotonic; heartbeats come in real time */
-  constructor({ ledger, queues }: Pick<AccountAccess, 'ledger' | 'queues'>, clock: Pick<Clock, 'now' | 'sleep'>) {
+  constructor({ ledger }: Pick<AccountAccess, 'ledger'>, clock: Pick<Clock, 'now' | 'sleep'>) {
     this.#connection = ledger.connection;
-    this.#queues = queues;
     this.#clock = clock;
   }
 
@@ -191,7 +188,7 @@ export class AccountPoller {
     );
     const [{ replies, unreadable }, due] = await Promise.all([
       reading,
-      countDuePayouts(this.#connection, this.#queues),
+      countDuePayouts(this.#connection),
     ]);
     const [sender = {}, workers = {}, [paused, gateway] = [], objections = 0, ...others] = replies as [
       ...[Record<string, string>?, Record<string, string>?, (string | null)[]?, number?],

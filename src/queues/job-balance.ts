@@ -79,14 +79,28 @@ export async function countDueJobs(connection: LedgerConnection, queue: Queue): 
   return isPaused === 1 ? 0 : waiting + prioritized + delayed;
 }
 
-/** Counts queued payouts, except those whose job is delayed to a future `notBefore`. */
-export async function countDuePayouts(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
+/** Counts queued payouts, except those with a future `notBefore`. The ledger says so: jobs can be delayed by hand. */
+export async function countDuePayouts(connection: LedgerConnection): Promise<number> {
   const { keys, clock } = connection;
   const { replies } = await pipelinedReadable(connection, (pipeline) => {
-    pipeline
-      .zcard(keys.state('queued'))
-      .zcount(queues.withdraw.toKey('delayed'), delayedScore(clock.wallNow() + 1), '+inf');
+    pipeline.zcard(keys.state('queued')).zlexcount(keys.scheduled, fromDate(clock.wallNow() + 1), '+');
   });
-  const [queued = 0, delayed = 0] = replies as (number | undefined)[];
-  return Math.max(0, queued - delayed);
+  const [queued = 0, scheduled = 0] = replies as (number | undefined)[];
+  return Math.max(0, queued - scheduled);
+}
+
+/** How many more jobs wait for a future date than payouts: someone delayed them. */
+export async function countDelayedByHand(connection: LedgerConnection, queue: Queue): Promise<number> {
+  const { keys, clock } = connection;
+  const later = clock.wallNow() + 1;
+  const [delayed, scheduled] = (await pipelined(connection, (pipeline) => {
+    pipeline.zcount(queue.toKey('delayed'), delayedScore(later), '+inf');
+    pipeline.zlexcount(keys.scheduled, fromDate(later), '+');
+  })) as [number, number];
+  return delayed - scheduled;
+}
+
+/** The lower bound of entries of the key `scheduled`. @param at - wall clock, ms */
+function fromDate(at: number): string {
+  return `[${new Date(at).toISOString()}`;
 }

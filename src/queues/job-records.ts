@@ -99,6 +99,7 @@ const SCRIPTS = {
   'read-requeue-counts': readScript('read-requeue-counts'),
   'find-dead-jobs': readScript('find-dead-jobs'),
   'clear-orphan-job': readScript('clear-orphan-job'),
+  'repair-job': readScript('repair-job'),
   'remove-cancelled-jobs': readScript('remove-cancelled-jobs'),
 };
 

@@ -2,6 +2,7 @@ import { every } from '../base/clock.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import { readJobBalance } from '../queues/job-balance.js';
 import type { JobReconciler } from '../queues/job-reconciler.js';
+import { StuckJobs } from '../queues/stuck-jobs.js';
 import type { AccountRuntime } from './account-runtime.js';
 
 type Needed = Pick<AccountRuntime, 'clock' | 'ledger' | 'queues' | 'observer' | 'logger'>;
@@ -12,8 +13,8 @@ const LOOK_EVERY_MS = 20_000;
 const CHECK_EVERY_MS = 60 * 60 * 1_000;
 
 /**
- * Keeps a queue job for every payout that waits for one. It checks all payouts at the start, every hour, and after
- * their count differs from the jobs'. Runs until the signal is aborted.
+ * Keeps a queue job that can run for every payout that waits for one. It checks all payouts at the start, every hour,
+ * and after their count differs from the jobs'. Runs until the signal is aborted.
  */
 export async function restoreLostJobs(runtime: Needed, reconciler: Jobs, signal: AbortSignal): Promise<void> {
   // Separate, because a check of a long queue is slow.
@@ -24,8 +25,14 @@ async function restoreJobs(state: StateWithJob, runtime: Needed, reconciler: Job
   const { clock, ledger, queues, observer, logger } = runtime;
   const { connection } = ledger;
   const alarm = new LostJobAlarm();
+  const stuck = new StuckJobs(connection, logger);
+  const queue = queues.queueOf(state);
   let checkedAt: number | undefined;
   const look = async (): Promise<void> => {
+    const released = await stuck.repairUnreadable(queue);
+    // The delays of polls are the worker's own, and short.
+    const restored = state === 'queued' ? await stuck.restoreTimes(queue, signal) : 0;
+    if (released + restored > 0) observer.jobsRecreated(state, released + restored);
     const { lost } = await readJobBalance(connection, queues, state);
     const isOverdue = checkedAt === undefined || clock.now() - checkedAt >= CHECK_EVERY_MS;
     if (!alarm.isDue(lost) && !isOverdue) return;

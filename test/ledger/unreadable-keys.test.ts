@@ -47,11 +47,13 @@ it.each([
   ['events', 'a last id after which none is possible'],
   ['outbox', 'SET'],
   ['state:queued', 'SET'],
+  ['scheduled', 'SET'],
   ['batch:september', 'SET'],
 ] as const)('a payout that enqueue refuses because of a damaged key is not stored (%s: %s)', async (name, damage) => {
   const { connection, redis, ledger } = account;
   const key = `${connection.keys.prefix}:${name}`;
-  const payouts = ['p', 'q'].map((payoutId) => ({ ...aPayout(payoutId), batch: 'september' }));
+  const notBefore = '2040-01-01T00:00:00.000Z';
+  const payouts = ['p', 'q'].map((payoutId) => ({ ...aPayout(payoutId), batch: 'september', notBefore }));
   await ledger.enqueue([aPayout('before')]);
   if (damage === 'SET') await redis.set(key, 'x');
   // The first of the two events can be written, the second cannot.
@@ -61,7 +63,7 @@ it.each([
 
   const stored = await redis.keys(`${connection.keys.prefix}:*`);
   expect(stored.filter((each) => /:payout:[pq]$/.test(each))).toEqual([]);
-  for (const index of [connection.keys.outbox, connection.keys.state('queued')]) {
+  for (const index of [connection.keys.outbox, connection.keys.state('queued'), connection.keys.scheduled]) {
     if (index !== key) expect((await redis.zrange(index, '0', '-1')).join()).not.toMatch(/\b[pq]\b/);
   }
   if (damage === 'SET') expect(await redis.dumpBuffer(key)).toEqual(damaged);

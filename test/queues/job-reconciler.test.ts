@@ -187,7 +187,7 @@ it('counts what a long outbox does not show for every state, but no strange memb
 });
 
 it('counts queued payouts but for those whose notBefore is in the future', async () => {
-  const count = async () => countDuePayouts(connection, queues);
+  const count = async () => countDuePayouts(connection);
   const notBefore = new Date(clock.wallNow() + 2_000).toISOString();
   await rig.enqueue(['now', aPayout('urgent', { priority: 3 }), aPayout('later', { notBefore })]);
   expect(await count()).toBe(2);

@@ -278,6 +278,31 @@ it('jobs that are retried, promoted and added by hand send nothing again, nor to
   expect((await producer.get('rejected'))?.state).toBe('rejected');
 });
 
+it('jobs that are delayed by hand, or that BullMQ cannot read, run within a minute', async () => {
+  const world = await worldOfTest();
+  const { platformId, producer, redisUrl } = world;
+  const connection = connectRedis(redisUrl, 'commands');
+  afterTest(async () => closeRedis(connection));
+  const queue = closeAfterTest(new Queue('withdraw', { connection, prefix: `{payouts:${platformId}}` }));
+  world.startWorker();
+  await producer.enqueue(payout('first'));
+  await until('the worker sends', async () => (await producer.stats()).completed === 1);
+
+  const notBefore = new Date(Date.now() + 3_000);
+  for (const payoutId of ['delayed', 'garbled']) await producer.enqueue({ ...payout(payoutId), notBefore });
+  const jobOf = async (payoutId: string) => queue.getJob(toJobId({ payoutId }));
+  await until('both have a job', async () => (await Promise.all(['delayed', 'garbled'].map(jobOf))).every(Boolean));
+  await (await jobOf('delayed'))?.changeDelay(24 * 60 * 60 * 1_000);
+  await connection.hset(queue.toKey(toJobId({ payoutId: 'garbled' })), 'data', 'no JSON');
+
+  await until('all are completed', async () => (await producer.stats()).completed === 3, 120_000);
+  for (const payoutId of ['delayed', 'garbled']) {
+    const sending = (await producer.get(payoutId))?.history.find(({ to }) => to === 'sending');
+    expect(Date.parse(sending?.at ?? '')).toBeGreaterThanOrEqual(notBefore.getTime());
+    expect(Date.parse(sending?.at ?? '')).toBeLessThan(notBefore.getTime() + 60_000);
+  }
+});
+
 const STRUCTURES = ['wait', 'active', 'delayed', 'prioritized', 'meta', 'marker', 'stalled'];
 const WITHDRAW = STRUCTURES.map((name) => `withdraw:${name}`);
 

@@ -2,13 +2,15 @@
 -- KEYS: for each payout its record, its bucket of removed ids, and its batch if it has one
 -- ARGV: at, then as texts that are ordered by time: at, and the latest time at which a signature counts as issued. Then
 --   the payouts, 1,000 at most, as one JSON text, because Redis takes long over many arguments. Of each a list: 1 if it
---   has a batch, else 0, 1 if the caller made or verified its signature, else 0, field, value, …
+--   has a batch, else 0, 1 if the caller made or verified its signature, else 0, its `notBefore` ('' = none), field,
+--   value, …
 -- Returns a list: for each payout 1 if accepted now, the existing record (field, value, …), or the final state before
 --   it was removed
 local at, at_text, latest = ARGV[1], ARGV[2], ARGV[3]
 
--- The place of the first field in the list of a payout.
-local FIRST_FIELD = 3
+-- The place of the first field in the list of a payout. Before it: whether it has a batch, whether its signature is
+-- verified, its date.
+local FIRST_FIELD = 4
 
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp', 'aud', 'audRest', 'audRest2', 'audRest3', 'requestedBy' }
@@ -68,17 +70,19 @@ local function renew(payout, fields_given)
 end
 
 -- Completes a payout that an adoption created, with the application's other fields.
-local function fill_in(record, given, batch)
+local function fill_in(payout, given, batch)
+  local record = payout.record
   if redis.call('HEXISTS', record, 'adopted') == 0 then return end
   for i = FIRST_FIELD, #given, 2 do
     local stored = redis.call('HGET', record, given[i])
     if stored and stored ~= given[i + 1] then return end
   end
   if batch then
-    local payoutId = string.sub(record, #PAYOUT_PREFIX + 1)
-    redis.call('ZADD', batch, 'NX', redis.call('HINCRBY', LEDGER, 'seq', 1), payoutId)
+    redis.call('ZADD', batch, 'NX', redis.call('HINCRBY', LEDGER, 'seq', 1), payout.id)
   end
   redis.call('HSET', record, unpack(given, FIRST_FIELD))
+  if given[3] ~= '' then payout.notBefore = given[3] end
+  note_date(payout)
   redis.call('HDEL', record, 'adopted')
 end
 
@@ -91,15 +95,20 @@ local function write_new()
   local count = #new
   local before = redis.call('HINCRBY', LEDGER, 'seq', count) - count
   local entry = history_entry('queued', at, '', '')
-  local index, outbox = {}, {}
+  local index, outbox, dates = {}, {}, {}
   for i, payout in ipairs(new) do
     if payout.batch then redis.call('ZADD', payout.batch, before + i, payout.id) end
     redis.call('HSET', payout.record, 'state', 'queued', 'n', 1, 'h0', entry, 'pending', '', 'attempt', 0,
       unpack(payout.given, FIRST_FIELD))
     index[2 * i - 1], index[2 * i] = before + i, payout.id
     outbox[2 * i - 1], outbox[2 * i] = at, 'queued ' .. payout.id
+    if payout.notBefore ~= '' then
+      dates[#dates + 1] = 0
+      dates[#dates + 1] = date_entry(payout)
+    end
   end
   redis.call('ZADD', INDEX.queued, unpack(index))
+  if #dates > 0 then redis.call('ZADD', SCHEDULED, unpack(dates)) end
   redis.call('ZADD', OUTBOX, unpack(outbox))
   for _, payout in ipairs(new) do
     payout.event = append_event('state', payout.id, '', 'queued', at, '', '', 0)
@@ -113,6 +122,7 @@ local function undo_new()
   for _, payout in ipairs(new) do
     if payout.event then redis.pcall('XDEL', EVENTS, payout.event) end
     redis.pcall('ZREM', OUTBOX, 'queued ' .. payout.id)
+    if payout.notBefore ~= '' then redis.pcall('ZREM', SCHEDULED, date_entry(payout)) end
     redis.pcall('ZREM', INDEX.queued, payout.id)
     if payout.batch then redis.pcall('ZREM', payout.batch, payout.id) end
   end
@@ -143,13 +153,13 @@ for i, given in ipairs(cjson.decode(ARGV[4])) do
   -- paid again.
   local removed = not payout and redis.call('HGET', bucket, id)
   if payout then
-    fill_in(record, given, batch)
+    fill_in(payout, given, batch)
     renew(payout, given)
     results[i] = redis.call('HGETALL', record)
   elseif removed then
     results[i] = removed
   else
-    new[#new + 1] = { record = record, id = id, batch = batch, given = given }
+    new[#new + 1] = { record = record, id = id, batch = batch, given = given, notBefore = given[3] }
     is_new[record] = true
     results[i] = 1
   end

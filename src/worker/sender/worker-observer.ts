@@ -37,7 +37,7 @@ export interface WorkerObserver {
    * @param isTampering - someone altered or forged something
    */
   signatureRefused(reason: string, isTampering: boolean): void;
-  /** Payouts of this state had lost their BullMQ job and got another. */
+  /** Payouts of this state had lost their BullMQ job and got another, or theirs could not run. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
   /** The BullMQ worker of this queue hung, and another one replaced it. */
   jobWorkerReplaced(queue: 'withdraw' | 'transactionstatus'): void;

@@ -30,6 +30,11 @@ export async function findContradictions({ connection, redis }: Account) {
     );
   }
   const outbox = await redis.zrange(keys.outbox, '0', '-1');
+  const scheduled = await redis.zrange(keys.scheduled, '0', '-1');
+  const dated = payouts.flatMap(({ payoutId, state, notBefore }) =>
+    state === 'queued' && notBefore !== undefined ? [`${notBefore} ${payoutId}`] : [],
+  );
+  if (dated.sort().join() !== scheduled.join()) found.push(`dated are ${dated.join()}, not ${scheduled.join()}`);
 
   for (const { payoutId, state, txhash, lateTxhash, history } of payouts) {
     const record = await redis.hgetall(keys.payout(payoutId));

@@ -46,9 +46,11 @@ const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
 
 const nothing = async (): Promise<void> => Promise.resolve();
 
+/** Their date has passed. */
 function queued(...payoutIds: string[]) {
   return async ({ ledger, clock }: TestAccount): Promise<void> => {
-    for (const payoutId of payoutIds) await ledger.enqueue([aPayout(payoutId)]);
+    const notBefore = '2020-01-01T00:00:00Z';
+    for (const payoutId of payoutIds) await ledger.enqueue([aPayout(payoutId, { notBefore })]);
     clock.advance(1);
   };
 }

@@ -34,6 +34,21 @@ local function enter_index(payout, seq)
   if stream then append_ended(stream, payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
 end
 
+-- A queued payout with a date, in the order of dates: all are texts of one length.
+local function date_entry(payout)
+  return payout.notBefore .. ' ' .. payout.id
+end
+
+local function note_date(payout)
+  if payout.notBefore and payout.state == 'queued' then redis.call('ZADD', SCHEDULED, 0, date_entry(payout)) end
+end
+
+local function leave_index(payout, from)
+  if from == '' then return end
+  if payout.notBefore and from == 'queued' then redis.call('ZREM', SCHEDULED, date_entry(payout)) end
+  redis.call('ZREM', INDEX[from], payout.id)
+end
+
 -- Until a send journal has it, a Redis that comes back older would send the payout. Without a person there is no act.
 local function note_ended(payout, at, by)
   if not KEPT[payout.state] then return end
@@ -45,11 +60,12 @@ end
 -- The old index is last, so that a search in it finds an interrupted change.
 local function follow(payout, from, at, by, reason, seq)
   enter_index(payout, seq)
+  note_date(payout)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
   note_ended(payout, at, by)
   append_event('state', payout.id, from, payout.state, at, by, reason, payout.attempt)
   if payout.state == 'held' then tell_tampering(payout, at, append_event) end
-  if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
+  leave_index(payout, from)
   end_change(payout, from)
 end
 
@@ -82,10 +98,11 @@ local function complete(payout, from)
   local entry, place = unpack(redis.call('HMGET', payout.record, 'h' .. (payout.n - 1), 'place'))
   local at, to, by, reason = read_history_entry(entry)
   if not is_in_index(payout) then enter_index(payout, to == 'queued' and has_place(place) and place or nil) end
+  note_date(payout)
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
   note_ended(payout, at, by)
   append_missing_event('state', payout.id, from, to, at, by, reason, payout.attempt)
   if to == 'held' then tell_tampering(payout, at, append_missing_event) end
-  if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
+  leave_index(payout, from)
   end_change(payout, from)
 end

@@ -1,7 +1,7 @@
 -- The parts of this folder precede every script, in the order of scripts.ts. The loader puts constants before them,
 -- made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK, UNKEPT: the account's
---     keys
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK, UNKEPT, SCHEDULED: the
+--     account's keys
 --   INDEX: state → the key of its index
 --   ENDED: state that is never left → the key of its index in a compact ledger
 --   OWN: KEYS[OWN + 1] is the script's first key after the account's

@@ -2,7 +2,7 @@
 -- `told`, `txhash`, `hasMessage`, `queuedSince`, `h0`: as they were before the script changed anything.
 local function open(record)
   local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap', 'told', 'txhash',
-    'message', 'decisions', 'queuedSince', 'h0')
+    'message', 'decisions', 'queuedSince', 'h0', 'notBefore')
   if not field[1] then return nil end
   -- What is absent counts as 0, and also what was altered and is no number: the payout can still be held.
   local attempt = tonumber(field[2]) or 0
@@ -11,6 +11,7 @@ local function open(record)
     tokens = read_tokens(attempt, field[3], field[4]), n = tonumber(field[5]) or 0,
     overlap = tonumber(field[7]) or 0, told = field[8], txhash = field[9], hasMessage = field[10] and true or false,
     decisions = tonumber(field[11]) or 0, queuedSince = field[12], h0 = field[13],
+    notBefore = field[14],
   }
   if field[6] then complete(payout, field[6]) end
   return payout
