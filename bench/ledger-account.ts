@@ -88,7 +88,7 @@ async function beginInTurn(account: HeldAccount, { payoutId, txhash }: SentPayou
   const attempt = { payoutId, attempt: 1, token };
   const line = { lease, heartbeat: 0, ledgerId, sendCount, last };
   Object.assign(account, { sendCount: sendCount + 1, last: token });
-  const given = { journal: JOURNAL, inFlightMs: 0, decisions: 0, audience: AUDIENCE };
+  const given = { acts: 0, journal: JOURNAL, inFlightMs: 0, decisions: 0, audience: AUDIENCE };
   const begun = senderLedger.beginSend({ ...attempt, ...line, ...given });
   // The command is written in a microtask.
   await nextTurn();

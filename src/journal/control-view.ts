@@ -168,6 +168,7 @@ export class ControlView {
       this.attempts.noteSend(line);
       this.#spends?.noteSend(line);
       if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);
+      this.#actCount = Math.max(line.knownActs ?? 0, this.#actCount);
       this.#noteFormerly(line);
     }
   }

@@ -157,6 +157,8 @@ export interface SendLine extends SendAttempt {
   readonly request: WithdrawRequest;
   /** See {@link BeginSend.inFlightMs}. */
   readonly inFlightMs: number;
+  /** How many acts of people the ledger counted at the begin; absent for none. */
+  readonly knownActs?: number | undefined;
   readonly at: number;
   readonly signed?: SignedSend | undefined;
   readonly judged?: JudgedSend | undefined;

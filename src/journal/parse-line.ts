@@ -53,6 +53,7 @@ const sendLine = z
     after: z.object({ sends: z.int(), token: z.string() }).optional(),
     at: z.number(),
     inFlightMs: z.number().default(UNKNOWN_IN_FLIGHT_MS),
+    knownActs: z.int().exactOptional(),
     request: requestSchema,
     signed: z
       .object({

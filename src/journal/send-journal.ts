@@ -98,7 +98,7 @@ export interface SendJournal extends ReadableJournal {
 export interface ReadableJournal {
   readonly journalId: string;
   readonly ledger: JournaledLedger | undefined;
-  /** How many acts of people the ledger counted when this journal last noted it. */
+  /** How many acts of people the ledger counted when this journal last noted it, at a send or between two. */
   readonly acts: number;
   readonly peers: readonly JournalPeer[];
   /** How many replicas of Redis must have a send. Only an operator lowers it; absent or 0 if none was ever seen. */

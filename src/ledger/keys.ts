@@ -31,7 +31,7 @@ export interface PayoutIndex {
  * | `spent` | stream | what each send counts for in a policy, and its outcome; for about the longest window |
  * | `late` | sorted set | payoutIds whose payment was proved too late, by the time of the proof |
  * | `recheck` | set | payoutIds with a new approval or rejection, whose hold the worker must check again |
- * | `unkept` | sorted set | payoutIds that were cancelled or written off and that no send journal has yet, by the time of that |
+ * | `unkept` | sorted set | payouts that were cancelled or written off, and rejections by people (`FIELD PAYOUTID`), that no send journal has yet, by the time of that |
  * | `statistics` | hash | counters derived from the events, with the last event counted; may be deleted at any time |
  * | `batches` | hash | batch → its sums by state (JSON), up to the same event, which the field '' names; may be deleted at any time |
  * | `gateway` | hash | the gateway's last data on currencies and balance, and how the balance compares with the payouts; may be deleted at any time |

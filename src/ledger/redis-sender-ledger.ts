@@ -103,19 +103,20 @@ export class RedisSenderLedger implements SenderLedger {
   async beginSend(begin: BeginSend): Promise<BeginResult> {
     const { clock, run, keys } = this.#connection;
     const write = await prepareWrite(this.#confirmation, this.#connection);
-    const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token } = begin;
+    const { lease, heartbeat, ledgerId, sendCount, last, acts, payoutId, attempt, token } = begin;
     const { journal, inFlightMs, spend, decisions, audience } = begin;
-    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, payoutId, attempt, token];
+    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, acts, payoutId, attempt, token];
     const rest = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
-    const counted = spend === undefined ? ['', 0] : [toSpentField(spend.spend), Math.max(0, Math.floor(spend.since))];
-    const reply = await run('begin-send', [...args, ...rest, ...counted, decisions, audience], [keys.payout(payoutId)]);
+    const spent = spend === undefined ? ['', 0] : [toSpentField(spend.spend), Math.max(0, Math.floor(spend.since))];
+    const reply = await run('begin-send', [...args, ...rest, ...spent, decisions, audience], [keys.payout(payoutId)]);
     const rejection = parseRejection(reply);
     if (rejection !== undefined) return rejection;
+    const [sends, counted] = reply as unknown[];
     // The journal could not be read again with an invalid number.
-    if (!Number.isSafeInteger(reply))
-      throw new Error(`begin-send replied with ${String(reply)}, not a number of sends`);
+    if (![sends, counted].every(Number.isSafeInteger))
+      throw new Error(`begin-send replied with ${String(reply)}, not the numbers of sends and acts`);
     await write.confirm();
-    return { kind: 'begun', sendCount: Number(reply) };
+    return { kind: 'begun', sendCount: Number(sends), acts: Number(counted) };
   }
 
   async holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean> {
@@ -247,17 +248,19 @@ export class RedisSenderLedger implements SenderLedger {
 
   async readUnkept(limit: number): Promise<UnkeptPayouts> {
     const { redis, keys } = this.#connection;
-    const payoutIds = await ask(redis.zrange(keys.unkept, '0', String(limit - 1)));
-    const payouts = await readReadable(this.#connection, payoutIds, () => undefined);
+    const entries = await ask(redis.zrange(keys.unkept, '0', String(limit - 1)));
+    const payoutIds = new Set(entries.map((entry) => entry.slice(entry.indexOf(' ') + 1)));
+    const payouts = await readReadable(this.#connection, [...payoutIds], () => undefined);
     // An act that a failover forgets was never acknowledged: a journal that knew it would stop the account.
     const write = await prepareWrite(this.#confirmation, this.#connection);
     await this.noteKept(0, []);
     await write.confirm();
-    return { payoutIds, ended: payouts.flatMap((payout) => toEnded(payout) ?? []) };
+    const decided = payouts.filter(({ approvals }) => approvals !== undefined);
+    return { entries, ended: payouts.flatMap((payout) => toEnded(payout) ?? []), decided };
   }
 
-  async noteKept(acts: number, payoutIds: readonly string[]): Promise<void> {
-    await this.#connection.run('keep-acts', [acts, ...payoutIds]);
+  async noteKept(acts: number, entries: readonly string[]): Promise<void> {
+    await this.#connection.run('keep-acts', [acts, ...entries]);
   }
 
   async object(objection: Objection): Promise<void> {

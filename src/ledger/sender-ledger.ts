@@ -48,6 +48,8 @@ export interface SenderView {
   readonly inFlightMs: number | undefined;
   /** How many acts of people the ledger counts. It never falls, so a smaller number is an older copy. */
   readonly acts: number;
+  /** How many of them a send journal has on its disk. */
+  readonly keptActs: number;
   /** Undefined if the account is not paused. */
   readonly pausedReason: string | undefined;
   /** All of them, the oldest first: each who paused the account has one. */
@@ -84,8 +86,10 @@ export interface EndedPayout {
 
 export interface UnkeptPayouts {
   readonly ended: readonly EndedPayout[];
-  /** All that were read: what left its state since, or cannot be read, is not kept. */
-  readonly payoutIds: readonly string[];
+  /** Those about which people decided by signature. */
+  readonly decided: readonly Payout[];
+  /** All that were read, as {@link SenderLedger.noteKept} takes them: what left its state since, or cannot be read, is not kept. */
+  readonly entries: readonly string[];
 }
 
 /** A send journal, as the ledger knows it. */
@@ -163,6 +167,8 @@ export interface BeginSend extends SendAttempt {
   /** The sends that the sender expects this ledger to have seen, and the last one's token. */
   readonly sendCount: number;
   readonly last: string;
+  /** The acts of people that the journal knows: a ledger that counts fewer is an older copy. */
+  readonly acts: number;
   /** The journal for this send, with its last entry. */
   readonly journal: KnownJournal;
   /**
@@ -184,7 +190,8 @@ export interface CountedSpend {
   readonly since: number;
 }
 
-export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number } | ScriptRejection;
+export type BeginResult =
+  { readonly kind: 'begun'; readonly sendCount: number; readonly acts: number } | ScriptRejection;
 
 /** When to pause the account in the same step. */
 export interface BreakerRule {
@@ -276,12 +283,12 @@ export interface SenderLedger {
     reason: string,
   ): Promise<readonly string[] | undefined>;
   /**
-   * Payouts that were cancelled or written off and are in no journal yet, the oldest first. Resolves once no failover
+   * Payouts that were cancelled, written off or rejected by a person, and are in no journal yet, the oldest first. Resolves once no failover
    * can forget them.
    */
   readUnkept(limit: number): Promise<UnkeptPayouts>;
-  /** Records that a journal has so many acts, and these payouts, on its disk. */
-  noteKept(acts: number, payoutIds: readonly string[]): Promise<void>;
+  /** Records that a journal has so many acts, and these entries, on its disk. */
+  noteKept(acts: number, entries: readonly string[]): Promise<void>;
   /** Records that a journal contradicts this ledger: from then on no process begins a send. */
   object(objection: Objection): Promise<void>;
 }
@@ -290,7 +297,7 @@ export interface SenderLedger {
 export type ScriptRejection =
   | { readonly kind: 'lease_lost' }
   | { readonly kind: 'other_ledger'; readonly ledgerId: string }
-  | { readonly kind: 'sends_differ'; readonly sendCount: number; readonly last: string }
+  | { readonly kind: 'sends_differ'; readonly sendCount: number; readonly last: string; readonly acts: number }
   | { readonly kind: 'paused'; readonly reason: string }
   | { readonly kind: 'objected'; readonly journalId: string; readonly reason: string }
   | { readonly kind: 'others_sending'; readonly payoutIds: readonly string[] }
@@ -320,14 +327,14 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
   const [code, ...rest] = reply as unknown[];
   if (typeof code !== 'number' || code >= 0) return undefined;
   const details = rest.map(String);
-  const [first = '', second = ''] = details;
+  const [first = '', second = '', third = ''] = details;
   switch (code) {
     case -1:
       return { kind: 'lease_lost' };
     case -2:
       return { kind: 'other_ledger', ledgerId: first };
     case -3:
-      return { kind: 'sends_differ', sendCount: Number(first), last: second };
+      return { kind: 'sends_differ', sendCount: Number(first), last: second, acts: Number(third) };
     case -4:
       return { kind: 'paused', reason: first };
     case -5:

@@ -35,6 +35,7 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
     ledgerId: ledger['id'] ?? 'none',
     audience: ledger['audience'],
     acts: Number(ledger['acts'] ?? 0),
+    keptActs: Number(ledger['keptActs'] ?? 0),
     pausedReason: ledger['pausedReason'],
     pauses: parsePauses(ledger),
     lease: parseLease(sender),

@@ -309,7 +309,15 @@ it('what is held is the keys of the last two files, and the newest 200 sends who
 const leaseOf = (epoch: number) => ({ owner: 'one', epoch, heartbeat: 0, released: false });
 const VIEW: SenderView = {
   ...{ ledgerId: 'L', lease: leaseOf(4), sendCount: 9, last: 'ninth' },
-  ...{ lastJournalId: 'j-mine', awaitingAnswer: false, inFlightMs: 0, acts: 0, pauses: [], pausedReason: undefined },
+  ...{
+    lastJournalId: 'j-mine',
+    awaitingAnswer: false,
+    inFlightMs: 0,
+    acts: 0,
+    keptActs: 0,
+    pauses: [],
+    pausedReason: undefined,
+  },
   ...{ objections: [], journals: [] },
 };
 const STANDS = { ledgerId: 'L', epoch: 4, sends: 9, token: 'ninth' };

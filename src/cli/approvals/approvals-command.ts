@@ -8,7 +8,7 @@ import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
 import { type Payout } from '../../ledger/payout.js';
-import { addDecisionOptions, type ApprovalFlags, ApprovalTally, decidePayouts } from './decide-payouts.js';
+import { addDecisionOptions, type ApprovalFlags, ApprovalTally, decidePayouts, sayKept } from './decide-payouts.js';
 import { describeNeeds, waitedMs } from './describe-approvable.js';
 import { readNamed, readWaiting } from './read-chosen.js';
 import { withAccount } from '../context/account.js';
@@ -181,19 +181,20 @@ async function uploadDecisions(context: CliContext, path: string, decision: Appr
     const tally = new ApprovalTally(uploaded.length, context);
     for (const error of unreadable) tally.refuse(error);
     const found = new Map(payouts.map((payout) => [payout.payoutId, payout]));
-    let stored = 0;
+    const stored: SignedApproval[] = [];
     for (const one of uploaded) {
-      if (isAborted(signal)) throw new StoppedError(`Stopped after ${formatCount(stored, WORD[decision])}`);
+      if (isAborted(signal)) throw new StoppedError(`Stopped after ${formatCount(stored.length, WORD[decision])}`);
       const payout = found.get(one.payoutId);
       if (payout === undefined) continue;
       try {
         await storeApproval(ledger, payout, one, view);
-        stored += 1;
+        stored.push(one);
       } catch (error) {
         tally.refuse(error);
       }
     }
-    context.write(`${formatCount(stored, WORD[decision])} of ${uploaded.length} stored.\n`);
+    context.write(`${formatCount(stored.length, WORD[decision])} of ${uploaded.length} stored.\n`);
+    await sayKept(context, ledger.connection, stored, signal);
     tally.end();
   });
 }

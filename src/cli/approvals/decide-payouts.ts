@@ -1,4 +1,4 @@
-import type { Approval, ApprovalDecision } from '../../ledger/control-record.js';
+import type { Approval, ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
@@ -19,6 +19,7 @@ import { formatCount, formatTimeUtc } from '../../base/format.js';
 import { parseActor, type Payout } from '../../ledger/payout.js';
 import { addApproval, requireApproval } from '../../control/operator/store-approval.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
   type ApprovalCheck,
@@ -34,6 +35,7 @@ import { confirm, requireOperator } from '../context/confirm.js';
 import { nameFlags, refuse } from '../context/flags.js';
 import { requireKeyring } from '../context/keys.js';
 import { addSigningOptions, needsApprover, openApprover, type SigningFlags } from '../context/signer.js';
+import { describeKept } from '../output/kept-note.js';
 import { describeApprovable, type ShownPayout } from './describe-approvable.js';
 import { type ChosenPayouts, isRejected, mayBeSent, readNamed, readWaiting, waitsForApproval } from './read-chosen.js';
 
@@ -109,7 +111,8 @@ export async function decidePayouts(
       const { currencies } = await readGatewayFacts(connection);
       context.writeError(describeApprovable(shown, currencies, context.colours, Date.now()));
       if (mustAsk) await confirm(askAbout(run, shown.length), context.terminal, signal);
-      await signAll(run, shown, tally);
+      const stored: SignedApproval[] = [];
+      await signAll(run, shown, tally, stored).finally(async () => sayKept(context, connection, stored, signal));
     } else if (batch !== undefined) {
       context.writeError(`Nothing to do: no payout of batch ${batch} waits for this decision.\n`);
     }
@@ -172,13 +175,18 @@ function askAbout({ decision, approver, ledger, lifetimeMs }: Run, count: number
 }
 
 /** One by one: a hardware key needs a touch each, and each signature is stored at once. */
-async function signAll(run: Run, shown: readonly ShownPayout[], tally: ApprovalTally): Promise<void> {
+async function signAll(
+  run: Run,
+  shown: readonly ShownPayout[],
+  tally: ApprovalTally,
+  stored: SignedApproval[],
+): Promise<void> {
   let done = 0;
   try {
     for (const payout of shown) {
       if (isAborted(run.signal)) throw new StoppedError('Stopped');
       try {
-        await signOne(run, payout);
+        await signOne(run, payout, stored);
       } catch (error) {
         tally.refuse(error);
       }
@@ -191,18 +199,19 @@ async function signAll(run: Run, shown: readonly ShownPayout[], tally: ApprovalT
   }
 }
 
-async function signOne(run: Run, shown: ShownPayout): Promise<void> {
+/** @param stored - gets what was stored */
+async function signOne(run: Run, shown: ShownPayout, stored: SignedApproval[]): Promise<void> {
   const { ledger, decision, approver } = run;
   const { platformId } = ledger.connection;
   if (decision !== 'unreject') {
-    await signText(run, shown, shown.about.intent);
+    await signText(run, shown, shown.about.intent, stored);
     return;
   }
   for (const hash of rejectionsOf(shown.approvals, approver, platformId, shown.payout))
-    await signText(run, shown, hash);
+    await signText(run, shown, hash, stored);
 }
 
-async function signText(run: Run, shown: ShownPayout, intent: string): Promise<void> {
+async function signText(run: Run, shown: ShownPayout, intent: string, stored: SignedApproval[]): Promise<void> {
   const { context, ledger, decision, flags, approver, lifetimeMs, reason } = run;
   const { platformId } = ledger.connection;
   const { payoutId } = shown.about;
@@ -220,9 +229,26 @@ async function signText(run: Run, shown: ShownPayout, intent: string): Promise<v
     return;
   }
   await addApproval(ledger, signed, approver.person);
+  stored.push(signed);
   context.write(
     `Payout ${payoutId} is ${WORDS[decision].done} by key ${approver.name} (${approver.person})${endOf(signed)}.\n`,
   );
+}
+
+const KEEP_LINES =
+  'Keep these lines: if Redis comes back from an older copy before a worker has run, `payouts reject --file FILE` stores them again.';
+
+/** Says what keeps rejections: the loss of any other decision keeps a payout from being sent. */
+export async function sayKept(
+  context: CliContext,
+  connection: LedgerConnection,
+  stored: readonly SignedApproval[],
+  signal: AbortSignal,
+): Promise<void> {
+  const rejections = stored.filter(({ decision }) => decision === 'reject');
+  if (rejections.length === 0) return;
+  const lines = rejections.map((rejection) => JSON.stringify(rejection)).join('\n');
+  context.write(await describeKept(connection, `${KEEP_LINES}\n${lines}`, signal));
 }
 
 function endOf({ decision, payoutId, expiresAt }: Approval): string {

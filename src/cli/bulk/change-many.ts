@@ -9,6 +9,7 @@ import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireOperator } from '../context/confirm.js';
 import { checkBatch, refuse } from '../context/flags.js';
+import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
 import { describeSigning, type SigningFlags } from '../context/signer.js';
 import { readSelectionFile } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
@@ -70,6 +71,8 @@ export async function changeMany(
       matches: (payout: Payout) => text === undefined || lastMessage(payout)?.toLowerCase().includes(text) === true,
       describe: (payouts: string) => change.describe(payouts, describeSigning(signer)),
       describeDone: change.describeDone,
+      describeKept: async () =>
+        change.to === 'cancelled' ? describeKept(account.ledger.connection, KEEP_COMMAND, signal) : '',
       finish: async () => {
         if (change.to === 'cancelled') await sweepCancelledJobs(account, new AbortController().signal);
       },

@@ -26,6 +26,8 @@ export interface BulkChange extends BulkSteps, Choice {
   readonly describeDone: (payouts: string) => string;
   /** The operator types the number of payouts: a yes is too easy. */
   readonly asksForCount?: boolean;
+  /** Which worker has what was changed on its disk. */
+  readonly describeKept?: () => Promise<string>;
   /** Called at the end, even of a stopped command. */
   readonly finish?: () => Promise<void>;
 }
@@ -77,7 +79,9 @@ export async function runBulk(
     }
     if (!dryRun) await change.finish?.();
     const done = dryRun ? 'Dry run: nothing was changed' : change.describeDone(formatCount(counts.changed, 'payout'));
-    if (!json) context.write(`${done}.\n`);
+    const write = json ? context.writeError : context.write;
+    if (!json) write(`${done}.\n`);
+    if (counts.changed > 0) write((await change.describeKept?.()) ?? '');
   } finally {
     counts.refused += survey.stale.length;
     const { chosen, totals, changedBefore, others } = survey;

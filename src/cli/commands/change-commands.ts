@@ -5,7 +5,7 @@ import type { Change, ChangeFlags } from '../bulk/change-many.js';
 import { withAccount, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { addActorOptions, help, readActor, refuse } from '../context/flags.js';
-import { describeKept } from '../output/kept-note.js';
+import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
 import { addSigningOptions, describeSigning, openSigner, SIGNING_HELP } from '../context/signer.js';
 
 const CANCEL: Change = {
@@ -136,11 +136,13 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       }
       const payout = await change.changeOne(context, payoutId, actor, signer, flags);
       if (flags.json) context.writeJson(payout);
-      else {
-        context.write(`Payout ${payoutId} ${change.done}${describeSigning(signer)}${change.then}.\n`);
-        if (change === CANCEL)
-          context.write(await withAccount(context, async ({ ledger }) => describeKept(ledger.connection)));
-      }
+      else context.write(`Payout ${payoutId} ${change.done}${describeSigning(signer)}${change.then}.\n`);
+      if (change !== CANCEL) return;
+      const signal = context.stopSignal();
+      const kept = await withAccount(context, async ({ ledger }) =>
+        describeKept(ledger.connection, KEEP_COMMAND, signal),
+      );
+      (flags.json ? context.writeError : context.write)(kept);
     });
 }
 

@@ -1,5 +1,7 @@
 import { systemClock } from '../../base/clock.js';
-import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { RedisUnavailableError } from '../../base/errors.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import type { SenderView } from '../../ledger/sender-ledger.js';
 import { peekSenderView } from '../../ledger/sender-view.js';
 
 /** The sender notes acts every two seconds. */
@@ -7,18 +9,40 @@ const KEPT_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 
 /**
- * Says whether a worker has what was just done on its disk: until then an older copy of Redis undoes it, and nothing
+ * Says which worker has what was just done on its disk: until one has, an older copy of Redis undoes it, and nothing
  * notices. Waits some seconds if a worker runs.
+ * @param toKeep - what undoes the loss, if no worker has it: a sentence, or a sentence and lines to store
+ * @param signal - ends the wait
  */
-export async function describeKept(connection: LedgerConnection): Promise<string> {
-  const { redis, keys, platformId } = connection;
-  const { acts, lease } = await peekSenderView(connection);
-  const endsAt = systemClock.now() + (lease === undefined || lease.released ? 0 : KEPT_WITHIN_MS);
-  for (;;) {
-    const kept = Number((await ask(redis.hget(keys.ledger, 'keptActs'))) ?? 0);
-    if (kept >= acts) return 'A worker has it on its disk: an older copy of Redis does not undo it.\n';
-    if (systemClock.now() >= endsAt) break;
-    await systemClock.sleep(LOOK_EVERY_MS);
+export async function describeKept(
+  connection: LedgerConnection,
+  toKeep: string,
+  signal?: AbortSignal,
+): Promise<string> {
+  const first = await look(connection);
+  const endsAt = systemClock.now() + (first?.lease?.released === false ? KEPT_WITHIN_MS : 0);
+  for (let view = first; first !== undefined; view = await look(connection)) {
+    if (view !== undefined && view.keptActs >= first.acts) return describeKeeper(view);
+    if (systemClock.now() >= endsAt || signal?.aborted === true) break;
+    await systemClock.sleep(LOOK_EVERY_MS, signal);
   }
-  return `No worker has it on its disk yet. Keep this line: act ${acts} of account ${platformId}. If Redis comes back from an older copy before a worker has run, run the command again.\n`;
+  return `No worker is known to have it on its disk. ${toKeep}\n`;
 }
+
+/** @returns undefined if Redis is unavailable: what was done must be kept even more */
+async function look(connection: LedgerConnection): Promise<SenderView | undefined> {
+  try {
+    return await peekSenderView(connection);
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) return undefined;
+    throw error;
+  }
+}
+
+function describeKeeper({ lease }: SenderView): string {
+  const worker = lease === undefined || lease.owner === '' ? 'A worker' : `Worker ${lease.owner}`;
+  return `${worker} has it on its disk: if Redis comes back without it, the account stops.\n`;
+}
+
+export const KEEP_COMMAND =
+  'Keep this command: if Redis comes back from an older copy before a worker has run, run it again.';

@@ -155,8 +155,8 @@ export class PolicyAuthority implements SendAuthority {
     return unseen;
   }
 
-  async keepRejections(): Promise<void> {
-    await this.#signatures?.keepRejections?.();
+  async keepRejections(payouts?: readonly Payout[]): Promise<void> {
+    await this.#signatures?.keepRejections?.(payouts);
   }
 
   permit(payout: Payout): SendPermit {

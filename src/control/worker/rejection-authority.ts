@@ -34,8 +34,9 @@ export class RejectionAuthority implements SendAuthority {
   }
 
   /** Call it also before a send: the journal must not show a payout as sent after a rejection that was taken back. */
-  async keepRejections(): Promise<void> {
+  async keepRejections(payouts: readonly Payout[] = []): Promise<void> {
     const { journal } = this.#runtime;
+    for (const payout of payouts) this.#find(payout);
     for (const [hash, { payoutId, rejection, by, person }] of this.#rejected) {
       await journal.noteRejected({ payoutId, rejection, by, person });
       this.#rejected.delete(hash);
@@ -84,8 +85,7 @@ export async function keepHeldRejections(
   let after: string | undefined;
   const check = async (): Promise<void> => {
     const { payouts, next } = await source.held(after, PAGE);
-    for (const payout of payouts) if ((payout.approvals ?? []).length > 0) authority.permit(payout);
-    await authority.keepRejections();
+    await authority.keepRejections(payouts);
     after = next;
   };
   const onError = ({ message }: Error): void => {

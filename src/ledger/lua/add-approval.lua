@@ -57,6 +57,8 @@ if not is_there then redis.call('HSET', record, 'decisions', payout.decisions + 
 local append = is_there and append_missing_event or append_event
 append('approval', payout.id, '', decision, at, by, reason, payout.attempt)
 if decision == 'reject' then
+  -- Until a send journal has it, a Redis that comes back older would send the payout.
+  redis.call('ZADD', UNKEPT, at, field .. ' ' .. payout.id)
   redis.call('HDEL', record, 'approval:' .. by)
   if payout.state == 'held' then
     redis.call('HSET', record, 'held', held)

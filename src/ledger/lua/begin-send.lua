@@ -1,22 +1,22 @@
 -- Begins the one attempt of a payout: queued → sending. From here on, only the outcome decides.
 -- KEYS: the payout's record
--- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
+-- ARGV: at, ledgerId, owner, epoch, sends, last and acts (as the sender knows them: last is the token of the send before),
 --   payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last
 --   entry), inFlightMs (how long from now on the request may still
 --   arrive at the gateway), beat (the holder's last acknowledged heartbeat), spend
 --   (JSON: what the caps count; '' without a policy), spentSince (ms: earlier spends are forgotten), decisions (the
 --   record's approvals and rejections when the sender checked it), audience (the gateway whose payments the sender
 --   makes)
--- Returns: the number of sends begun, this one included (1 or more), or
+-- Returns: {sends, acts} the number of sends begun, this one included (1 or more), and of people's acts, or
 --   {-1} the lease is not the caller's; {-2, ledgerId} another ledger than the caller knows
 --   {-23, audience} the ledger is another gateway's
---   {-3, sends, last} the sends differ in number or token; {-4, reason} the account is paused
+--   {-3, sends, last, acts} the sends differ in number or token, or acts are missing; {-4, reason} the account is paused
 --   {-9, journalId, reason} a journal objects to this ledger
 --   {-5, payoutId, …} other payouts are sending
 --   {-6, state, attempt} not queued, not at this attempt, or approved or rejected since
 local record = KEYS[OWN + 1]
-local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend, spentSince,
-  decisions, audience = unpack(ARGV)
+local at, ledgerId, owner, epoch, sends, last, acts, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend,
+  spentSince, decisions, audience = unpack(ARGV)
 tell_untold(account.untold)
 if account.id ~= ledgerId then return { -2, account.id or '' } end
 if account.audience and account.audience ~= audience then return { -23, account.audience } end
@@ -26,7 +26,8 @@ if not holds_lease(owner, epoch, sender) then return { -1 } end
 if tonumber(sender[4]) < tonumber(beat) then return { -1 } end
 -- The last send's token identifies all sends before it; their number alone does not.
 local begun = { sender[5] or '0', sender[6] or '' }
-if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end
+local has_acts = tonumber(account.acts or 0) >= tonumber(acts)
+if begun[1] ~= sends or begun[2] ~= last or not has_acts then return { -3, begun[1], begun[2], account.acts or 0 } end
 local objection = redis.call('HGETALL', OBJECTIONS)
 if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end
 if account.pausedReason then return { -4, account.pausedReason } end
@@ -50,4 +51,4 @@ redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', t
   'journal', journalId, 'place', redis.call('ZSCORE', INDEX.queued, payout.id) or '', 'queuedSince', queued_since(payout))
 redis.call('HSET', JOURNALS, journalId, journal)
 move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })
-return begun[1] + 1
+return { begun[1] + 1, tonumber(account.acts or 0) }

@@ -40,8 +40,9 @@ const COMPARE_SENDS_EVERY_MS = 20_000;
 export class LedgerCheck {
   readonly heldLease: HeldLease;
   readonly ownAttempts = new OwnAttempts();
-  /** How many acts of people the ledger counted when it was compared last. */
+  /** How many acts of people the ledger counted when it was asked last, and how many a journal had. */
   acts = 0;
+  keptActs = 0;
   readonly #runtime: SenderRuntime;
   #line: LineOfSends;
   /** How often another process was found to have written to the journal. */
@@ -63,15 +64,18 @@ export class LedgerCheck {
     return this.#line;
   }
 
-  noteBegun(line: LineOfSends): void {
+  noteBegun(line: LineOfSends, acts: number): void {
     this.#line = line;
+    this.acts = acts;
   }
 
   /** @returns undefined if an earlier begin of this process took effect after its reply was lost */
-  explainDifference(found: LineOfSends): LedgerMismatch | undefined {
+  explainDifference(found: LineOfSends & Pick<SenderView, 'acts'>): LedgerMismatch | undefined {
     if (found.sendCount < this.#line.sendCount) return describeLoss(found.sendCount, this.#line.sendCount);
+    const lostActs = this.#findLostActs(found);
+    if (lostActs !== undefined) return lostActs;
     if (!this.ownAttempts.hasUnwrittenToken(found.last)) return OTHER_SENDS;
-    this.#line = found;
+    this.#line = { sendCount: found.sendCount, last: found.last };
     return undefined;
   }
 
@@ -83,10 +87,8 @@ export class LedgerCheck {
     const [known, { acts }] = [this.#line, this.#runtime.journal];
     const view = await this.#runtime.senderLedger.readSender();
     this.acts = view.acts;
-    if (view.acts < acts) {
-      return { kind: 'ledger', reason: `Redis came back older than it was: ${describeLostActs(view.acts, acts)}.` };
-    }
-    return this.#compare(view, known) ?? (await this.#findForgottenSend());
+    this.keptActs = view.keptActs;
+    return this.#findLostActs(view, acts) ?? this.#compare(view, known) ?? (await this.#findForgottenSend());
   }
 
   /** Someone may delete the record of a sent payout while this process is the sender. */
@@ -97,6 +99,12 @@ export class LedgerCheck {
     const found = await findForgottenSend(journal, senderLedger);
     this.#sendsComparedAt = now;
     return found;
+  }
+
+  /** @param known - what the journal knew before the ledger was read */
+  #findLostActs({ acts }: Pick<SenderView, 'acts'>, known = this.#runtime.journal.acts): LedgerMismatch | undefined {
+    if (acts >= known) return undefined;
+    return { kind: 'ledger', reason: `Redis came back older than it was: ${describeLostActs(acts, known)}.` };
   }
 
   /** @param known - the line of sends before the ledger was read */

@@ -88,14 +88,16 @@ export class SendRecovery {
 
   /** Until they are in the journal, what people did is lost if Redis comes back older. */
   async #keepActs(): Promise<void> {
-    const { journal, senderLedger, clock } = this.#runtime;
-    const { acts } = this.#check;
-    for (let isMore = acts > journal.acts; isMore;) {
-      const { payoutIds, ended } = await senderLedger.readUnkept(KEPT_AT_ONCE);
-      isMore = payoutIds.length === KEPT_AT_ONCE;
+    const { journal, senderLedger, authority, clock } = this.#runtime;
+    const { acts, keptActs } = this.#check;
+    // A send's line has the count of acts, and not what they were about.
+    for (let isMore = acts > Math.min(journal.acts, keptActs); isMore;) {
+      const { entries, ended, decided } = await senderLedger.readUnkept(KEPT_AT_ONCE);
+      isMore = entries.length === KEPT_AT_ONCE;
+      await authority?.keepRejections?.(decided);
       // While more are unkept, a crash here must not leave a count that says that all are.
       await journal.noteActs({ at: clock.wallNow(), count: isMore ? journal.acts : acts, ended });
-      await senderLedger.noteKept(isMore ? 0 : acts, payoutIds);
+      await senderLedger.noteKept(isMore ? 0 : acts, entries);
     }
   }
 

@@ -12,9 +12,10 @@ export interface SendAuthority {
   permit(payout: Payout): SendPermit;
   /**
    * Journals people's rejections, and what takes them back, which Redis may forget: before a hold or a send.
+   * @param payouts - whose decisions are looked at first
    * @throws Error if the journal cannot be written
    */
-  keepRejections?(): Promise<void>;
+  keepRejections?(payouts?: readonly Payout[]): Promise<void>;
 }
 
 export interface ResumeAuthority {

@@ -165,10 +165,21 @@ export class Sender {
       const refusal = await this.#beginInLedger({ ...attempt, inFlightMs, spend, decisions: payout.decisions ?? 0 });
       if (refusal !== undefined) return refusal;
       const { sendCount: sends } = this.#check.line;
+      const { acts: knownActs } = this.#check;
       const at = clock.wallNow();
       const allowed = noteOf(permit);
       const { epoch } = this.#heldLease.lease;
-      await journal.append({ ...attempt, epoch, sends, after: this.#after, request, inFlightMs, at, ...allowed });
+      await journal.append({
+        ...attempt,
+        epoch,
+        sends,
+        after: this.#after,
+        request,
+        inFlightMs,
+        ...(knownActs > 0 && { knownActs }),
+        at,
+        ...allowed,
+      });
       this.#after = { sends, token: attempt.token };
       // The recovery, which runs beside this, may have read another process's entries.
       hasOthers = (await journal.changedByOthers()) || this.#check.hasUncompared;
@@ -185,6 +196,7 @@ export class Sender {
     const begun = await senderLedger.beginSend({
       ...attempt,
       ...this.#check.line,
+      acts: journal.acts,
       lease: heldLease.lease,
       audience,
       heartbeat: heldLease.heartbeat(),
@@ -194,7 +206,7 @@ export class Sender {
     if (begun.kind === 'paused') this.#pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, this.#check, this.recovery);
     this.#ownAttempts.confirmBegin(attempt);
-    this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
+    this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token }, begun.acts);
     return undefined;
   }
 

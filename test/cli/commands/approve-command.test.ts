@@ -2,7 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { verifyApprovals } from '../../../src/control/approvals/approvable-payout.js';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
+import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { TEST_TRUST } from '../../control/support/keys.js';
+import { takeLease } from '../../ledger/contract/ledger-rig.js';
+import { until } from '../../support/until.js';
 import { ADDRESS, openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
 import { textWith, type CliRig } from '../support/cli-rig.js';
 
@@ -165,8 +168,35 @@ it('a rejection holds whatever the state before a send, and only its person take
   const signed = await cli.run('reject', 'queued', '--offline', '--key', rig.files.rita, ...because);
   const stored = ['reject', '--file', await cli.file('rejection.jsonl', signed.stdout.trimEnd())];
   await cli.refused(2, /use `payouts reject`/, 'approve', ...stored.slice(1));
-  expect(await cli.ok(...stored)).toBe('1 rejection of 1 stored.\n');
+  expect(await cli.ok(...stored)).toMatch(
+    /^1 rejection of 1 stored\.\nNo worker is known to have it on its disk\. Keep these/,
+  );
   expect(await cli.ledger.require('queued')).toMatchObject({ state: 'held', held: { kind: 'rejection' } });
+});
+
+it('payouts reject prints the rejections to keep until a worker has them, and stores them again', async () => {
+  await rig.hold('p');
+  await rig.hold('q');
+  const older = await cli.redis.dumpBuffer(cli.keys.payout('p'));
+  const reject = ['reject', 'p', 'q', '--key', rig.files.ann, '--reason', 'wrong address'];
+  const [, , note = '', ...lines] = (await cli.run(...reject)).stdout.trimEnd().split('\n');
+  expect(note).toMatch(/^No worker is known to have it on its disk\. Keep these lines: .*`payouts reject --file FILE`/);
+  await cli.redis.restore(cli.keys.payout('p'), 0, older, 'REPLACE');
+  expect(await counted('p')).toEqual([]);
+  expect(await cli.run('reject', '--file', await cli.file('kept.jsonl', ...lines))).toMatchObject({ code: 0 });
+  expect([await counted('p'), await counted('q')]).toEqual([['reject ann'], ['reject ann']]);
+});
+
+it('payouts reject says which worker has it on its disk', async () => {
+  await rig.hold('p');
+  const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
+  await takeLease(sender, 'one');
+  const rejecting = cli.run('reject', 'p', '--key', rig.files.ann, '--reason', 'wrong address');
+  await until('it is rejected', async () => (await sender.readUnkept(1)).entries.length === 1);
+  const { entries, decided } = await sender.readUnkept(1);
+  expect(decided).toMatchObject([{ payoutId: 'p', approvals: [{ decision: 'reject', by: 'ann' }] }]);
+  await sender.noteKept((await sender.readSender()).acts, entries);
+  expect((await rejecting).stdout).toMatch(/\nWorker one has it on its disk: .*\n$/);
 });
 
 it('payouts reject is open to who requested the payout', async () => {

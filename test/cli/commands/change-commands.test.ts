@@ -16,7 +16,7 @@ it('payouts cancel of one cancels it as the system user', async () => {
   await cli.enqueue('p-1');
   const cancelled = await cli.ok('cancel', 'p-1');
   expect(cancelled).toMatch(
-    /^Payout p-1 is cancelled; it will not be sent\.\nNo worker has it on its disk yet\. Keep .* act 1 of/,
+    /^Payout p-1 is cancelled; it will not be sent\.\nNo worker is known to have it on its disk\. Keep this command: .*, run it again\.\n$/,
   );
   expect(await cli.lastChange('p-1')).toMatchObject({ by: userInfo().username });
   await cli.refused(4, /^payouts: Cannot move payout p-1 from cancelled .*it is final/, 'cancel', 'p-1', '--json');
@@ -43,7 +43,7 @@ it('payouts cancel of many --batch counts, cancels what is not sent with every j
     /^5 payouts queued, held or rejected, 1 in_progress left as they are\n[^]*\n +6 +5 +62\.5\nDry run: nothing was changed\.\n$/,
   );
   expect(await cli.jobs()).toHaveLength(7);
-  expect(await cli.ok(...cancel('--batch', 'May', '--yes'))).toMatch(/5 payouts cancelled\.\n$/);
+  expect(await cli.ok(...cancel('--batch', 'May', '--yes'))).toMatch(/5 payouts cancelled\.\nNo worker is known/);
   expect(await cli.states('p-1', 'p-4', 'p-5', 'other')).toEqual(['cancelled', 'cancelled', 'in_progress', 'queued']);
   expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
   expect(await cli.lastChange('p-1')).toMatchObject({ by: 'ann', reason: 'wrong file' });
@@ -161,9 +161,26 @@ it('payouts cancel says when a worker has it on its disk', async () => {
   const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
   await takeLease(sender, 'one');
   const cancelling = cli.ok('cancel', 'p-1');
-  await until('it is cancelled', async () => (await sender.readUnkept(1)).payoutIds.length === 1);
+  await until('it is cancelled', async () => (await sender.readUnkept(1)).entries.length === 1);
   await sender.noteKept((await sender.readSender()).acts, ['p-1']);
-  expect(await cancelling).toMatch(/\nA worker has it on its disk: an older copy of Redis does not undo it\.\n$/);
+  expect(await cancelling).toMatch(
+    /\nWorker one has it on its disk: if Redis comes back without it, the account stops\.\n$/,
+  );
+});
+
+it('payouts cancel of many says what to keep until a worker has it on its disk', async () => {
+  await importMay(3);
+  const first = await cli.ok(...cancel('--batch', 'May', '--message', 'none', '--yes'));
+  expect(first).not.toMatch(/on its disk/);
+  expect(await cli.ok(...cancel('p-1', 'p-2'))).toMatch(/2 payouts cancelled\.\nNo worker .*run it again\.\n$/);
+  const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
+  await takeLease(sender, 'one');
+  const cancelling = cli.run(...cancel('--batch', 'May', '--yes', '--json'));
+  await until('all are cancelled', async () => (await sender.readUnkept(9)).entries.length === 3);
+  const { acts } = await sender.readSender();
+  await sender.noteKept(acts - 1, []);
+  await sender.noteKept(acts, ['p-1', 'p-2', 'p-3']);
+  expect(await cancelling).toMatchObject({ code: 0, stderr: expect.stringMatching(/\nWorker one has it on its disk/) });
 });
 
 it('payouts pause and resume say when the account stood so before', async () => {

@@ -121,7 +121,7 @@ it('begin moves the payout to sending, counts it, and notes its journal and that
   rig.advance(1_500);
   const journal = { ...JOURNAL, journalId: 'j-two', sends: 41, token: 'before' };
   const asked = { ...(await nextBegin(sender, lease, 'p')), journal, inFlightMs: 7_000 };
-  expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sendCount: 1 });
+  expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sendCount: 1, acts: 0 });
   expect(await read()).toMatchObject({
     ...{ state: 'sending', attempt: 1 },
     ...{ createdAt: '2030-01-01T00:00:00.000Z', updatedAt: '2030-01-01T00:00:01.500Z' },
@@ -163,8 +163,21 @@ it('begin is refused on another ledger, and one that saw other sends than the se
   const { ledgerId, last } = await sender.readSender();
   expect(await refuse(lease, { ledgerId: 'another' })).toEqual({ kind: 'other_ledger', ledgerId });
   for (const wrong of [{ sendCount: 2 }, { sendCount: 0 }, { last: 'another' }, { last: '' }]) {
-    expect(await refuse(lease, wrong)).toEqual({ kind: 'sends_differ', sendCount: 1, last });
+    expect(await refuse(lease, wrong)).toEqual({ kind: 'sends_differ', sendCount: 1, last, acts: 0 });
   }
+});
+
+it('begin is refused by a ledger that counts fewer acts of people, and tells how many it counts', async () => {
+  const lease = await holdWithPayout();
+  await enqueue('q');
+  await rig.pause('holiday');
+  await rig.resume();
+  const { acts } = await sender.readSender();
+  expect(acts).toBeGreaterThan(0);
+  const differs = { kind: 'sends_differ', sendCount: 0, last: '', acts };
+  expect(await refuse(lease, { acts: acts + 1 })).toEqual(differs);
+  const asked = await nextBegin(sender, lease, 'p');
+  expect(await sender.beginSend({ ...asked, acts: acts - 1 })).toEqual({ kind: 'begun', sendCount: 1, acts });
 });
 
 it('begin is refused by a ledger that saw fewer heartbeats than it acknowledged: it came back older', async () => {

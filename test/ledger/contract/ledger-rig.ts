@@ -40,13 +40,13 @@ export async function takeLease(ledger: SenderLedger, owner: string): Promise<Le
 
 /** What a holder who knows everything would ask for. */
 export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: string): Promise<BeginSend> {
-  const { ledgerId, sendCount, last } = await ledger.readSender();
+  const { ledgerId, sendCount, last, acts } = await ledger.readSender();
   const { attempt: before = 0, decisions = 0 } = (await ledger.readPayout(payoutId)) ?? {};
   const attempt = before + 1;
   // The same on every ledger that has seen the same, so that two can be compared.
   const token = `${lease.owner}.${lease.epoch}.${sendCount}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
   const given = { lease, audience: AUDIENCE, heartbeat: 0, journal: JOURNAL, inFlightMs: 500 };
-  return { ...given, ledgerId, sendCount, last, payoutId, attempt, token, decisions };
+  return { ...given, ledgerId, sendCount, last, acts, payoutId, attempt, token, decisions };
 }
 
 export async function begin(ledger: SenderLedger, lease: Lease, payoutId: string): Promise<SendAttempt> {

@@ -87,10 +87,10 @@ export async function openAdoptionWorld() {
     const begin = async (payoutId: string) => {
       await journal.reload();
       const { view, lease } = await takeLease();
-      const { ledgerId, sendCount, last } = view;
+      const { ledgerId, sendCount, last, acts } = view;
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
-      const asked = { ...attempt, ledgerId, sendCount, last, lease, audience: 'test', journal: describe() };
+      const asked = { ...attempt, ledgerId, sendCount, last, acts, lease, audience: 'test', journal: describe() };
       const begun = await sender.beginSend({ ...asked, heartbeat: 0, inFlightMs: 0, decisions: 0 });
       return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends: sendCount, token: last }, begun };
     };

@@ -1,5 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { carryOutAdoption, planAdoption, type AdoptableJournal } from '../../../src/operator/adoption.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { HOLD } from '../../ledger/contract/ledger-rig.js';
 import { makeSendRig, type SendRig } from '../support/send-rig.js';
 
 /** What people do while a worker runs: a Redis that comes back older must not undo it. */
@@ -20,7 +22,7 @@ it('a cancellation is in the journal with its payment, its person and the count 
   const ended = [{ payoutId: 'p', state: 'cancelled', at: expect.any(Number), ...FRAUD, request }];
   expect(rig.journal.lines.at(-1)).toEqual({ acts: { at: expect.any(Number), count: 1, ended } });
   expect([rig.journal.hasEnded('p'), rig.journal.hasEnded('q')]).toEqual([true, false]);
-  expect([rig.ledger.ofLedger('keptActs'), (await rig.ledger.readUnkept(10)).payoutIds]).toEqual(['1', []]);
+  expect([rig.ledger.ofLedger('keptActs'), (await rig.ledger.readUnkept(10)).entries]).toEqual(['1', []]);
   // Nothing happened since: nothing is written.
   const { length } = rig.journal.lines;
   await keep();
@@ -44,7 +46,7 @@ it('what the journal could not take is tried again', async () => {
   await cancel();
   rig.journal.failWith = new Error('no space left');
   await expect(keep()).rejects.toThrow('no space left');
-  expect((await rig.ledger.readUnkept(10)).payoutIds).toEqual(['p']);
+  expect((await rig.ledger.readUnkept(10)).entries).toEqual(['p']);
   rig.journal.failWith = undefined;
   await keep();
   expect(rig.journal.hasEnded('p')).toBe(true);
@@ -73,6 +75,53 @@ it('a ledger that knows fewer acts than the journal is an older one, although no
   rig.ledger.restore(older);
   const reason = expect.stringMatching(/older .* knows 0 acts of people, .* the journal 1\.$/);
   expect(await keep()).toEqual({ kind: 'ledger', reason });
+  expect(rig.ledger.stateOf('p')).toBe('queued');
+});
+
+it('each send notes the count of acts, and the next look what they were about', async () => {
+  await cancel('q');
+  await keep();
+  await cancel();
+  rig.ledger.enqueue({ payoutId: 'r', paymentId: 7, amount: '1', addressTo: 'wallet-1' });
+  await rig.expectSent('r');
+  expect(rig.journal.lines.find((line) => 'request' in line)).toMatchObject({ payoutId: 'r', knownActs: 2 });
+  expect(rig.journal.acts).toBe(2);
+  expect(rig.journal.hasEnded('p')).toBe(false);
+  expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+  expect(rig.journal.hasEnded('p')).toBe(true);
+});
+
+it('the count of acts is in the journal only after the rejections among them', async () => {
+  const steps: unknown[] = [];
+  const keepRejections = async (payouts: readonly Payout[] = []) => {
+    steps.push(payouts.map(({ payoutId }) => payoutId));
+    steps.push(rig.journal.acts);
+    return Promise.resolve();
+  };
+  rig = await makeSendRig({ authority: { permit: () => ({ kind: 'granted' }), keepRejections } });
+  await cancel('q');
+  const rejection = { decision: 'reject', by: 'ann', reason: 'no', at: '2030-01-01T00:00:00.000Z', payoutId: 'p' };
+  const [text, held] = [{ ...rejection, intent: '', signature: 's' }, HOLD].map((each) => JSON.stringify(each));
+  const { run, keys } = rig.ledger.connection;
+  const args = [1, 'reject', 'ann', 'no', `rejection:${'a'.repeat(64)}`, text ?? '', 10, held ?? ''];
+  expect(await run('add-approval', args, [keys.payout('p')])).toBe(1);
+  expect((await rig.ledger.readUnkept(9)).entries).toEqual([expect.stringMatching(/^rejection:a{64} p$/), 'q']);
+  expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+  expect(steps).toEqual([['p'], 0]);
+  // A rejection and its hold are two.
+  expect([rig.journal.acts, (await rig.ledger.readUnkept(9)).entries]).toEqual([3, []]);
+});
+
+it('a begin on a ledger that lost an act, and no send, is refused and told', async () => {
+  const older = rig.ledger.snapshot();
+  await cancel('q');
+  await keep();
+  rig.ledger.restore(older);
+  const reason = expect.stringMatching(
+    /^Redis came back older than it was: it knows 0 acts of people, .* the journal 1\.$/,
+  );
+  expect(await rig.send()).toEqual({ kind: 'ledger_mismatch', mismatch: { kind: 'ledger', reason } });
+  rig.expectNothingSent();
   expect(rig.ledger.stateOf('p')).toBe('queued');
 });
 

@@ -252,7 +252,7 @@ const MISMATCH = mismatch(`${OLDER} it knows 0 sends, this process 1.`);
 
 async function begin(payoutId = 'p') {
   const attempt = await rig.begin(payoutId);
-  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
+  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token }, 0);
   await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
 }
 
@@ -260,7 +260,7 @@ it.each([1, 2])(
   'a difference is an older copy where %d sends are there, the last of them another',
   async (sendCount) => {
     await begin();
-    expect(check.explainDifference({ sendCount, last: 'foreign' })).toEqual(OTHER_SENDS);
+    expect(check.explainDifference({ sendCount, last: 'foreign', acts: 0 })).toEqual(OTHER_SENDS);
     expect(check.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
   },
 );
@@ -268,7 +268,7 @@ it.each([1, 2])(
 it('a difference is a late begin of this process, which it counts from then on', async () => {
   await begin();
   ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
-  expect(check.explainDifference({ sendCount: 2, last: 'late' })).toBeUndefined();
+  expect(check.explainDifference({ sendCount: 2, last: 'late', acts: 0 })).toBeUndefined();
   expect(check.line).toEqual({ sendCount: 2, last: 'late' });
 });
 
@@ -276,7 +276,7 @@ it('a difference is an older copy where a late begin is the last of fewer sends'
   await begin();
   await begin('q');
   ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
-  expect(check.explainDifference({ sendCount: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
+  expect(check.explainDifference({ sendCount: 1, last: 'late', acts: 0 })).toMatchObject({ kind: 'ledger' });
 });
 
 it('findMismatch finds nothing wrong with the known ledger, nor after a late begin', async () => {
@@ -324,7 +324,7 @@ it('findMismatch takes no late begin of its own for foreign when another began',
   await rig.ledger.revertSend(late, 'the reply was lost');
   rig.once('after', 'readSender', async () => {
     ownAttempts.trackUnwritten(late);
-    check.explainDifference({ sendCount: 1, last: late.token });
+    check.explainDifference({ sendCount: 1, last: late.token, acts: 0 });
     await begin();
     ownAttempts.release(late);
   });

@@ -13,7 +13,7 @@ end
 
 -- The account before the script changed anything, read once; absent fields are false.
 local ACCOUNT_FIELDS = { 'format', 'pausedBy', 'pausedReason', 'pausedAt', 'id', 'untold', 'counted', 'rejectionsInARow',
-  'payoutRejectionsInARow', 'unknownsInARow', 'audience' }
+  'payoutRejectionsInARow', 'unknownsInARow', 'audience', 'acts' }
 local account = {}
 for i, value in ipairs(redis.call('HMGET', LEDGER, unpack(ACCOUNT_FIELDS))) do account[ACCOUNT_FIELDS[i]] = value end
 
