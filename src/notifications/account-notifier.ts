@@ -14,6 +14,8 @@ import { formatRequest, postRequest, type Receiver } from './post-request.js';
 import { describeEvent, linkRunbook, nameOf, type Notification, parseEventNames } from './notification.js';
 
 export interface NotifierObserver {
+  /** It read the account's events, or tried to deliver one. */
+  worked(): void;
   delivered(): void;
   /** @param reason - without a secret */
   failed(reason: string): void;
@@ -88,7 +90,13 @@ export class AccountNotifier {
       return name !== undefined && this.#events.has(name);
     };
     const settings = eventsSchema.parse({ group: NOTIFY_GROUP, consumer });
-    const selection = { isWanted, lingerMs: LINGER_MS };
+    const selection = {
+      isWanted,
+      lingerMs: LINGER_MS,
+      onRead: () => {
+        this.#observer.worked();
+      },
+    };
     for await (const event of readGroupEvents(this.#connection, settings, this.#stop, selection)) {
       const type = nameOf(event);
       if (type === undefined) continue;
@@ -124,6 +132,7 @@ export class AccountNotifier {
     for (let attempt = 1; ; attempt += 1) {
       const request = formatRequest(receiver, notification, Math.floor(this.#clock.wallNow() / 1_000));
       const outcome = await postRequest(receiver.url, request, timeoutMs);
+      this.#observer.worked();
       if (outcome.kind === 'delivered') {
         this.#observer.delivered();
         this.#logger.info({ id, type, attempt }, 'notification delivered');

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { Counter, Gauge, Registry } from 'prom-client';
+import type { Clock } from '../base/clock.js';
 import { answerHealth, listen } from '../base/health-server.js';
 import type { NotifierObserver } from './account-notifier.js';
 
@@ -10,8 +11,12 @@ export class NotifyStatus {
   readonly #failures: Counter<'platform_id'>;
   readonly #failing: Gauge<'platform_id'>;
   readonly #reasons = new Map<number, string>();
+  /** By platformId, monotonic ms. */
+  readonly #workedAt = new Map<number, number>();
+  readonly #clock: Clock;
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock;
     const [labelNames, registers] = [['platform_id'] as const, [this.registry]];
     const name = (suffix: string): string => `payouts_notifications_${suffix}`;
     this.#delivered = new Counter({ name: name('delivered_total'), help: 'Delivered.', labelNames, registers });
@@ -22,6 +27,16 @@ export class NotifyStatus {
       labelNames,
       registers,
     });
+    const [workedAt, now] = [this.#workedAt, () => clock.now()];
+    new Gauge({
+      name: name('heartbeat_age_seconds'),
+      help: 'Since the events were read last, or a notification was tried: old if nobody would be told of anything.',
+      labelNames,
+      registers,
+      collect() {
+        for (const [platformId, at] of workedAt) this.set({ platform_id: String(platformId) }, (now() - at) / 1_000);
+      },
+    });
   }
 
   observe(platformId: number): NotifierObserver {
@@ -29,7 +44,10 @@ export class NotifyStatus {
     this.#delivered.inc(labels, 0);
     this.#failures.inc(labels, 0);
     this.#failing.set(labels, 0);
+    const worked = (): void => void this.#workedAt.set(platformId, this.#clock.now());
+    worked();
     return {
+      worked,
       delivered: () => {
         this.#delivered.inc(labels);
         this.#failing.set(labels, 0);

@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { expect, it } from '@jest/globals';
 import { validate } from 'dockerfile-utils';
 import { parse } from 'yaml';
+import { systemClock } from '../../src/base/clock.js';
 import { readConfig, type VariableName } from '../../src/base/config.js';
 import type { Setting } from '../../src/base/setting.js';
 import { SETTINGS } from '../../src/base/settings.js';
@@ -17,6 +18,7 @@ import type { CommandGroup } from '../../src/cli/context/run-program.js';
 import { readPolicyFile } from '../../src/control/policy/policy-file.js';
 import { createLoginMetrics } from '../../src/dashboard/login.js';
 import * as index from '../../src/index.js';
+import { NotifyStatus } from '../../src/notifications/notify-server.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { HEADLINES } from '../../src/operator/account-headline.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
@@ -161,13 +163,16 @@ const pages = readdirSync(join(ROOT, 'docs/runbooks')).flatMap((file) =>
 /** Planned work: steps to follow, no symptom. The index lists them apart. */
 const PROCEDURES = ['accounts', 'backup', 'gateway-key', 'move-redis', 'restore-redis', 'upgrade'];
 
-/** Every series of a worker with one account, and of a dashboard; the gauges of the account are known by their name alone. */
+/** Every series of a worker with one account, of a dashboard and of `payouts notify`; the gauges of the account are known by their name alone. */
 async function seriesOfWorker() {
   const metrics = createWorkerMetrics({ version: '1.2.3' });
   metrics.observe(1);
   const { registry } = createLoginMetrics();
   exportAccounts(registry, 'dashboard', () => [], 1);
-  return `${await metrics.registry.metrics()}${await registry.metrics()}`;
+  const notify = new NotifyStatus(systemClock);
+  notify.observe(1);
+  const registries = [metrics.registry, registry, notify.registry];
+  return (await Promise.all(registries.map(async (each) => each.metrics()))).join('');
 }
 
 /** Every metric of a query exists, with the outcomes, results and buckets that it picks. */
@@ -239,7 +244,7 @@ const OF_EVENTS = [
   ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
   // Payouts go out: test/told/alerts.slow.test.ts makes these three.
   ...['PayoutsExporterMissing', 'PayoutsHeldTooLong', 'PayoutsKeysUnreadable'],
-  ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsProcessRestarts'],
+  ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsNotifierSilent', 'PayoutsProcessRestarts'],
 ];
 
 it('each alert answers a way to stand still, or tells of an event; the ways have names of their own', () => {

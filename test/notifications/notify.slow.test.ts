@@ -111,6 +111,24 @@ it('retries with growing waits, keeps the order, and says so', async () => {
   await late.close();
 });
 
+it('has a heartbeat that stands still while it can read no events, and comes back', async () => {
+  const notify = await start();
+  const heartbeatAge = async () => {
+    const { body } = await notify.read('/metrics');
+    return Number(/^payouts_notifications_heartbeat_age_seconds\{.*\} (\S+)$/m.exec(body)?.[1]);
+  };
+  const { redis, keys } = account.connection;
+  // A read that finds nothing takes five seconds.
+  expect(await heartbeatAge()).toBeLessThan(7);
+  await redis.rename(keys.events, `${keys.events}:aside`);
+  await redis.set(keys.events, 'altered');
+  await until('nothing was read for long', async () => (await heartbeatAge()) > 9);
+  await redis.rename(`${keys.events}:aside`, keys.events);
+  await until('it reads again', async () => (await heartbeatAge()) < 6);
+  await pause('after');
+  await until('both arrived', () => receiver.received.length === 2);
+});
+
 it('shows neither its secret nor the path of its URL in log, metrics or Redis', async () => {
   const notify = await start({ LOG_LEVEL: 'trace' });
   receiver.respond = () => undefined;

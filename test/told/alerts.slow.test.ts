@@ -93,6 +93,16 @@ const others: readonly Case[] = [
     'GatewaySlow',
   ],
   ['an exporter that was there and is not any more', [exporter], 'ExporterMissing'],
+  ['a notifier that reads nothing', [of7('notifications_heartbeat_age_seconds', changesTo(601))], 'NotifierSilent'],
+  ['a notifier that waits for its next try', [of7('notifications_heartbeat_age_seconds', changesTo(590))], ''],
+  [
+    'a second notifier that reads',
+    [
+      of7('notifications_heartbeat_age_seconds', changesTo(601)),
+      of7('notifications_heartbeat_age_seconds', always(5), '', 'b'),
+    ],
+    '',
+  ],
   ['nothing else', [], ''],
   ['81 % of a policy used', [of7('policy_usage_ratio', changesTo(0.81), ',rule="day"')], 'PolicyNearlyUsed'],
   ['80 % of a policy used', [of7('policy_usage_ratio', changesTo(0.8), ',rule="day"')], ''],

@@ -318,7 +318,7 @@ it('notify posts what comes behind a malformed event, though the gateway and the
       receiver: { url: receiver.url, format: 'json', secret: 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ=' },
       events: 'paused,late_payment',
       timeoutMs: 5_000,
-      observe: () => ({ delivered: () => undefined, failed: () => undefined }),
+      observe: () => ({ worked: () => undefined, delivered: () => undefined, failed: () => undefined }),
       logger: silentLogger,
     },
     stop.signal,

@@ -44,7 +44,7 @@ say whether a final state is verified. docs/notifications.md has the format, and
           );
         }
       });
-      const status = new NotifyStatus();
+      const status = new NotifyStatus(systemClock);
       const server = await startNotifyServer(status, config.HEALTH_HOST, settings.notifyHealthPort);
       logger.info({ platformIds, url: server.url }, 'notifications start; serving /healthz, /readyz and /metrics');
       try {

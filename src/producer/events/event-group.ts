@@ -29,6 +29,8 @@ interface EventSelection {
   readonly isWanted?: (event: PayoutEvent) => boolean;
   /** How long new events may gather before a read, in ms. @defaultValue 0 */
   readonly lingerMs?: number;
+  /** Called after each read of the group, also of no events: at least every `blockMs` while Redis answers. */
+  readonly onRead?: () => void;
 }
 
 export const eventsSchema = z.strictObject({
@@ -57,14 +59,16 @@ export async function* readGroupEvents(
   connection: LedgerConnection,
   options: z.output<typeof eventsSchema>,
   closed: AbortSignal,
-  { isWanted = () => true, lingerMs = 0 }: EventSelection = {},
+  { isWanted = () => true, lingerMs = 0, onRead }: EventSelection = {},
 ): AsyncGenerator<PayoutEvent, void, undefined> {
   const { signal: stopped, end } = followSignals(closed, ...(options.signal === undefined ? [] : [options.signal]));
   const group = new EventGroup(connection, options, stopped, lingerMs);
   try {
     while (!stopped.aborted) {
       let handled: PayoutEvent[] = [];
-      for (const event of await group.next()) {
+      const events = await group.next();
+      onRead?.();
+      for (const event of events) {
         handled.push(event);
         if (!isWanted(event)) continue;
         yield event;
