@@ -5,7 +5,7 @@ import { toRedisError } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
 import { type AccountReplicas, type KnownReplicas, MAX_REPLICAS } from './known-replicas.js';
 import type { LedgerConnection } from './ledger-connection.js';
-import { checkServer, findServer, type ServerReport } from './redis-durability.js';
+import { checkServer, findServer, replicasSeen, type ServerReport } from './redis-durability.js';
 
 /** `reply`: Redis's reply suffices, for readers, or if an operator has accepted a Redis that may forget. */
 export type Confirmation = 'reply' | WriteConfirmer;
@@ -207,7 +207,7 @@ export class WriteConfirmer {
       accounts.map(async (account) => {
         await account.read(this.#redis);
         this.#readAt.set(account, performance.now());
-        if (!report.seenBy.has(account)) account.see(report.replicas);
+        if (!report.seenBy.has(account)) account.see(replicasSeen(report));
         report.seenBy.add(account);
         await account.save();
       }),

@@ -3,8 +3,7 @@ import { InvalidConfigError } from '../base/errors.js';
 import { wholeNumberField } from '../base/fields.js';
 import type { RedisClient } from '../base/redis.js';
 import type { LedgerConnection } from './ledger-connection.js';
-import { isWatchedBySentinels } from './redis-durability.js';
-import { longerOf } from './replica-names.js';
+import { isWatchedBySentinels, type ServerReport } from './redis-durability.js';
 import type { ReplicasSeen } from './sender-ledger.js';
 
 /** More is no number of replicas, but an altered or mistyped one. */
@@ -106,9 +105,10 @@ export class AccountReplicas {
     return { ledger: this.#ledger.count, journal: this.#journal(), seen: this.#live.count, set: this.#lowest };
   }
 
-  /** Of all that may be missing. */
-  get names(): readonly string[] {
-    return longerOf(this.#live.names, this.#ledger.names);
+  /** Of the servers known by name, those that neither lead nor follow. */
+  missingFrom({ name, following }: Pick<ServerReport, 'name' | 'following'>): readonly string[] {
+    const { names } = this.#live.count >= this.#ledger.count ? this.#live : this.#ledger;
+    return names.filter((each) => each !== name && !following.includes(each));
   }
 
   /** @param read - what the account's send journal knows */
@@ -119,7 +119,7 @@ export class AccountReplicas {
   /** Takes what a check of the server showed. */
   see(live: ReplicasSeen): void {
     this.#live = live;
-    if (live.count > Math.max(this.#ledger.count, this.#unsaved?.count ?? 0)) this.#unsaved = live;
+    if (live.count >= Math.max(this.#ledger.count, this.#unsaved?.count ?? 1)) this.#unsaved = live;
   }
 
   /** Reads the ledger's number. @throws the error of ioredis */
@@ -133,7 +133,8 @@ export class AccountReplicas {
   async save(): Promise<void> {
     const seen = this.#unsaved;
     if (seen === undefined) return;
-    if (seen.count > this.#ledger.count) {
+    // One that was replaced by another leaves the number as it is.
+    if (seen.count > this.#ledger.count || (seen.count === this.#ledger.count && !hasSameNames(seen, this.#ledger))) {
       await this.connection.run('raise-replicas', [seen.count, seen.names.join(' ')]);
       this.#ledger = seen;
     }
@@ -141,9 +142,54 @@ export class AccountReplicas {
   }
 }
 
+/** A replica that is missed, and not known by name. */
+export const UNNAMED = 'unknown';
+
+export interface MissingReplica {
+  /** Its address, or {@link UNNAMED}. */
+  readonly name: string;
+  /** Wall clock, ms: the check that first missed it. */
+  readonly since: number;
+}
+
+/** What an operator needs to know of missing replicas: which, since when, and the command that gives one up. */
+export function describeMissing(
+  account: AccountReplicas,
+  acknowledged: number,
+  missing: readonly MissingReplica[],
+): string {
+  const each = missing.map(
+    ({ name, since }) =>
+      `; ${name === UNNAMED ? 'one' : name} is missing, since ${new Date(since).toISOString()} at the latest`,
+  );
+  return (
+    `Only ${acknowledged} of ${account.required} replicas of Redis acknowledge writes, so a failover could forget what ` +
+    `was sent${each.join('')}. ${adviseMissing(account, acknowledged)}`
+  );
+}
+
+/** @param acknowledged - how many replicas do */
+export function adviseMissing(
+  { required, known, connection: { platformId } }: AccountReplicas,
+  acknowledged: number,
+): string {
+  if (known <= acknowledged)
+    return `REDIS_REPLICAS asks for ${required} here: correct it, or bring the missing ones back.`;
+  const command = `payouts redis-replicas ${known - 1} --account ${platformId} --reason WHY`;
+  return `Bring the missing ones back. If one is gone for good: \`${command}\` (docs/runbooks/replicas-missing.md).`;
+}
+
+function hasSameNames(one: ReplicasSeen, other: ReplicasSeen): boolean {
+  return one.names.join(' ') === other.names.join(' ');
+}
+
+/** An address; whoever writes to Redis could store anything else. */
+const NAME = /^[\w.:[\]-]{1,255}$/;
+
 /** @param count, names - as the hash `ledger` has them */
 export function parseStoredReplicas(count: string | null | undefined, names: string | null | undefined): ReplicasSeen {
   // An altered number that is none lowers nothing: journal, INFO, Sentinel and cluster still count.
   const number = /^\d{1,9}$/.test(count ?? '') ? Number(count) : 0;
-  return { count: number, names: (names ?? '').split(' ').filter((name) => name !== '') };
+  const addresses = (names ?? '').split(' ').filter((name) => NAME.test(name));
+  return { count: number, names: addresses.slice(0, MAX_REPLICAS + 1) };
 }

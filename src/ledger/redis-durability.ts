@@ -4,7 +4,7 @@ import { RedisUnavailableError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { replyCode } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
-import { listReplicas, longerOf } from './replica-names.js';
+import { listReplicas, longerOf, nameServer } from './replica-names.js';
 import type { ReplicasSeen } from './sender-ledger.js';
 
 interface DurabilityReport {
@@ -24,10 +24,17 @@ type Durability = 'reply' | 'waitaof' | 'never';
 
 export interface ServerReport extends DurabilityReport {
   readonly durability: Durability;
-  /** That follow now. */
+  /** This server, as its replicas name it. */
+  readonly name: string;
+  /** The replicas that follow now. */
   readonly following: readonly string[];
-  /** That Sentinel, the cluster or the server itself names; one that is down counts where they name it. */
-  readonly replicas: ReplicasSeen;
+  /** The replicas that Sentinel, the cluster or the server itself names, down ones too where they name those. */
+  readonly listed: readonly string[];
+}
+
+/** What a check of a server adds to what is known of an account's replicas. */
+export function replicasSeen({ name, listed }: Pick<ServerReport, 'name' | 'listed'>): ReplicasSeen {
+  return { count: listed.length, names: [...new Set([name, ...listed])].sort() };
 }
 
 /**
@@ -54,17 +61,18 @@ export async function checkServer(server: Redis, knownToWait = false): Promise<S
   const replication = parseReplication(info);
   if (replication.role === 'slave') throw new RedisUnavailableError('This Redis is a replica, not the master');
   const facts = { settings, info };
-  const listed = await listReplicas(server, info?.['cluster_enabled'] === '1');
-  const names = longerOf(listed, replication.online);
+  const isInCluster = info?.['cluster_enabled'] === '1';
+  const listed = longerOf(await listReplicas(server, isInCluster), replication.online);
+  const announced = { host: settings?.['replica-announce-ip'], port: settings?.['replica-announce-port'] };
+  const name = await nameServer(server, announced, isInCluster);
   const disk = syncsBeforeReply(facts) || knownToWait ? 'syncs' : await askDisk(server);
   const { problems, warnings } = judge({ ...facts, disk });
-  const hasReplicas = isWatchedBySentinels(server) || names.length > 0;
+  const hasReplicas = isWatchedBySentinels(server) || listed.length > 0;
   return {
     durability: syncsBeforeReply(facts) ? 'reply' : disk === 'silent' ? 'never' : 'waitaof',
     problems,
     warnings: hasReplicas ? [...warnings, ...judgeFencing(facts)] : warnings,
-    following: replication.following,
-    replicas: { count: names.length, names },
+    ...{ name, following: replication.following, listed },
   };
 }
 
@@ -236,6 +244,7 @@ const ASKED = [
   'maxmemory-policy',
   'min-replicas-to-write',
   'min-replicas-max-lag',
+  'replica-announce-*',
   // Redis 7 calls it `listpack`, earlier versions `ziplist`.
   'hash-max-*-value',
 ] as const;
@@ -282,6 +291,8 @@ const PROBE = '#!lua\nreturn 1';
 export interface WriteRefusal {
   readonly reason: string;
   readonly action: string;
+  /** The account's replicas that are missing, if that is why. */
+  readonly missing?: readonly string[];
 }
 
 const READ_ONLY: WriteRefusal = {
@@ -293,14 +304,17 @@ const FULL: WriteRefusal = {
   action: 'Raise maxmemory, or remove what else is stored in it.',
 };
 
+/** `min-replicas-to-write`. */
+const NOREPLICAS: WriteRefusal = {
+  reason: 'too few of its replicas are connected (min-replicas-to-write)',
+  action: 'Restore the replicas, or the network to them.',
+};
+
 const REFUSALS: Readonly<Record<string, WriteRefusal>> = {
   READONLY: READ_ONLY,
   OOM: FULL,
   MISCONF: { reason: 'it cannot write to its disk', action: 'Free its disk, and read its log.' },
-  NOREPLICAS: {
-    reason: 'too few of its replicas are connected (min-replicas-to-write)',
-    action: 'Restore the replicas, or the network to them.',
-  },
+  NOREPLICAS,
 };
 
 /** @returns undefined if the server takes writes; nothing is written @throws the error of ioredis */
@@ -318,10 +332,8 @@ export async function findWriteRefusal(server: Redis): Promise<WriteRefusal | un
   }
 }
 
-/** The same for the server that has the key; an unknown server also fails the read of the ledger. */
-export async function findRefusalOf(redis: RedisClient, key: string): Promise<WriteRefusal | undefined> {
-  const server = findServer(redis, key);
-  return server && findWriteRefusal(server);
+export function isForWantOfReplicas({ reason }: WriteRefusal): boolean {
+  return reason === NOREPLICAS.reason;
 }
 
 async function findRefusalInInfo(server: Redis): Promise<WriteRefusal | undefined> {

@@ -1,10 +1,40 @@
 import { Redis } from 'ioredis';
+import { replyCode } from '../base/redis-errors.js';
 
 const ASK_SENTINEL_MS = 500;
 
 /** The longer list: Sentinel and cluster also name replicas that are down, INFO those that follow now. */
 export function longerOf(one: readonly string[], other: readonly string[]): readonly string[] {
   return one.length >= other.length ? one : other;
+}
+
+/**
+ * This server as its replicas, Sentinels and cluster name it. After a failover it is the one that is missing.
+ * @param announced - its settings `replica-announce-ip` and `replica-announce-port`, as far as it has them
+ */
+export async function nameServer(
+  server: Redis,
+  announced: { readonly host?: string | undefined; readonly port?: string | undefined },
+  isInCluster: boolean,
+): Promise<string> {
+  if (isInCluster) return `${server.options.host ?? ''}:${server.options.port ?? ''}`;
+  const local = await findLocalAddress(server);
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(local) ?? [];
+  const announcedPort = announced.port === '0' ? '' : (announced.port ?? '');
+  return `${announced.host || host}:${announcedPort || port}`;
+}
+
+/** The server's own end of the connection: behind a proxy or a virtual address, this end shows another one. */
+async function findLocalAddress(server: Redis): Promise<string> {
+  try {
+    const [, address] = /(?:^| )laddr=(\S+)/.exec(await server.client('INFO')) ?? [];
+    if (address !== undefined) return address;
+  } catch (error) {
+    // The user may lack the right.
+    if (replyCode(error) === undefined) throw error;
+  }
+  const { remoteAddress = '', remotePort = '' } = server.stream as { remoteAddress?: string; remotePort?: number };
+  return `${remoteAddress}:${remotePort}`;
 }
 
 /**

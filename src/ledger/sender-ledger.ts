@@ -107,7 +107,7 @@ export interface KnownJournal extends JournalPlace {
 /** The replicas that may become an account's master, and their addresses. */
 export interface ReplicasSeen {
   readonly count: number;
-  /** `host:port`, as Redis announces them. */
+  /** Of these replicas and their master: `host:port`, as Redis announces them. */
   readonly names: readonly string[];
 }
 

@@ -236,8 +236,17 @@ export function findSender({ life, workers }: LedgerObservation): ObservedWorker
 const OBSTACLES: readonly FindObstacle[] = [
   function writeRefusal(ledger) {
     if (ledger.writeRefusal === undefined) return undefined;
-    const { reason, action } = ledger.writeRefusal;
-    return say(ledger, 'redisRefused', 'bad', `Redis refuses writes: ${reason}. ${action}`);
+    const { reason, action, missing = [] } = ledger.writeRefusal;
+    const headline = missing.length === 0 ? 'redisRefused' : 'replicasMissing';
+    // A worker's report that Redis took before it began to refuse.
+    const reported = new Map(
+      ledger.workers.flatMap((worker) => worker.missing ?? []).map(({ name, since }) => [name, since]),
+    );
+    const names = missing.map((name) => {
+      const since = reported.get(name);
+      return ` ${name} is missing${since === undefined ? '' : `, since ${since} at the latest`}.`;
+    });
+    return say(ledger, headline, 'bad', `Redis refuses writes: ${reason}.${names.join('')} ${action}`);
   },
   function unreadable(ledger) {
     const { unreadable = [] } = ledger;

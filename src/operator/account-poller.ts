@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.js';
 import { type LedgerConnection, pipelinedReadable } from '../ledger/ledger-connection.js';
-import { findRefusalOf, type WriteRefusal } from '../ledger/redis-durability.js';
+import { findRefusalOf } from '../ledger/account-refusal.js';
+import type { WriteRefusal } from '../ledger/redis-durability.js';
 import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js';
 import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';
 import { countDuePayouts } from '../queues/job-balance.js';
@@ -203,7 +204,7 @@ export class AccountPoller {
     this.#workers.note(parseWorkers(workers), at, redisNow);
     // Workers cannot report to a Redis that refuses writes: only this tells it from dead ones.
     const isAlive = this.#senderLife.life(at).kind === 'alive';
-    const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection.redis, keys.ledger);
+    const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection);
     const sends = Number(sender['sends'] ?? 0);
     const said = { pausedReason: paused ?? undefined, gateway: gateway || undefined };
     const needed = unreadable.filter((key) => key !== keys.workers);

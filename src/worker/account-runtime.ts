@@ -72,6 +72,8 @@ interface Refused {
   readonly role: 'refused';
   readonly reason: string;
   readonly cause: 'redis' | 'replicas' | 'disk';
+  /** The replicas that do not acknowledge, and since when (ISO 8601); only with that cause. */
+  readonly missing?: readonly { readonly name: string; readonly since: string }[];
   /** Of the lease, if held. */
   readonly epoch?: number;
 }

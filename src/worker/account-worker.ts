@@ -3,6 +3,7 @@ import { followSignals, isAborted, untilAborted } from '../base/clock.js';
 import { JournalUnavailableError } from '../base/errors.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import type { MissingReplica } from '../ledger/known-replicas.js';
 import type { PublishedHead } from '../ledger/reads/workers.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { KeyringFacts, PolicyFacts } from './account-control.js';
@@ -80,8 +81,19 @@ export class AccountWorker {
     const status = this.#sending?.status ?? { role: 'standby' };
     const reason = this.#runtime.redisState.refusal(this.ledger.connection.keys.ledger);
     if (reason === undefined || status.role === 'refused') return status;
-    const cause = this.#runtime.redisState.lacksReplicas(this.ledger.connection.keys.ledger) ? 'replicas' : 'redis';
-    return { role: 'refused', reason, cause, ...(status.role === 'sender' && { epoch: status.epoch }) };
+    const missing = this.missingReplicas;
+    return {
+      ...{ role: 'refused', reason, cause: missing.length > 0 ? 'replicas' : 'redis' },
+      ...(missing.length > 0 && {
+        missing: missing.map(({ name, since }) => ({ name, since: new Date(since).toISOString() })),
+      }),
+      ...(status.role === 'sender' && { epoch: status.epoch }),
+    };
+  }
+
+  /** Those of Redis that do not acknowledge, so that nothing is sent. @internal */
+  get missingReplicas(): readonly MissingReplica[] {
+    return this.#runtime.redisState.missing(this.ledger.connection.keys.ledger);
   }
 
   /** What this process does for the account. @internal */
@@ -102,7 +114,7 @@ export class AccountWorker {
   }
 
   /** Facts about Redis, the same for all accounts. @internal */
-  get redis(): Pick<RedisCheck, 'mayForget' | 'missingReplicas'> {
+  get redis(): Pick<RedisCheck, 'mayForget'> {
     return this.#runtime.redisState;
   }
 

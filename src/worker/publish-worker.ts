@@ -2,9 +2,10 @@ import { type Clock, every, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import {
   COUNTED_POLLS,
+  type MissingReport,
+  type PublishedHead,
   readWorkers,
   removeWorkers,
-  type PublishedHead,
   type WorkerReport,
   writeWorkerReport,
 } from '../ledger/reads/workers.js';
@@ -82,7 +83,12 @@ const HOLD_OFF_FROM_MS = 2_000;
 const VERSION = readVersion();
 
 interface WorkerFacts {
-  readonly status: { readonly role: string; readonly reason?: string; readonly cause?: string };
+  readonly status: {
+    readonly role: string;
+    readonly reason?: string;
+    readonly cause?: string;
+    readonly missing?: MissingReport;
+  };
   readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered' | 'slow' | 'resumeWasRefused'>;
   /** When the next send is allowed, on the clock's scale. Undefined before the first lease. */
   readonly opensAt: number | undefined;
@@ -101,6 +107,7 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
     role: status.role,
     reason: status.reason,
     cause: status.cause,
+    missing: status.missing,
     startedAt: Math.round(startedAt),
     version: VERSION,
     pollError: failedPolls?.reason,

@@ -2,7 +2,13 @@ import type { Redis } from 'ioredis';
 import { type Clock, untilAborted } from '../base/clock.js';
 import { InvalidConfigError, StoppedError } from '../base/errors.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
-import type { AccountReplicas, KnownReplicas } from '../ledger/known-replicas.js';
+import {
+  type AccountReplicas,
+  describeMissing,
+  type KnownReplicas,
+  type MissingReplica,
+  UNNAMED,
+} from '../ledger/known-replicas.js';
 import { checkDurability, findServer, listServers } from '../ledger/redis-durability.js';
 import type { ReplicasSeen } from '../ledger/sender-ledger.js';
 import type { Logger } from '../base/logger.js';
@@ -14,22 +20,20 @@ export interface RedisCheck {
   hindrance(key: string): string | undefined;
   /** As {@link hindrance}, but undefined if a connection only awaits its check. */
   refusal(key: string): string | undefined;
-  /** Whether {@link refusal} is for want of replicas. */
-  lacksReplicas(key: string): boolean;
+  /** The replicas for want of which {@link refusal} is; none if it has another reason. */
+  missing(key: string): readonly MissingReplica[];
   /** The replicas that acknowledged at the last check: what a journal remembers. */
   acknowledged(key: string): ReplicasSeen;
   readonly mayForget: boolean;
-  readonly missingReplicas: number;
 }
 
 /** For a Redis that an operator accepted as it is. */
 export const ACCEPTED_REDIS: RedisCheck = {
   hindrance: () => undefined,
   refusal: () => undefined,
-  lacksReplicas: () => false,
+  missing: () => [],
   acknowledged: () => ({ count: 0, names: [] }),
   mayForget: false,
-  missingReplicas: 0,
 };
 
 /** The last check of a server, on its connection of that time. */
@@ -37,7 +41,7 @@ interface Verdict {
   readonly problems: readonly string[];
   /** The replicas that follow. */
   readonly following: readonly string[];
-  /** This server, as replicas and Sentinels name it. */
+  /** This server, as its replicas name it. */
   readonly name: string;
   readonly acknowledged: number;
   /** For how many the check waited: with fewer, more may have acknowledged. */
@@ -61,8 +65,8 @@ export class RedisMonitor implements RedisCheck {
   readonly #logger: Logger;
   readonly #verdicts = new WeakMap<Redis['stream'], Verdict>();
   readonly #failures = new WeakMap<Redis, string>();
-  /** Since when an account lacks replicas, by its key; wall clock, ms. */
-  readonly #missingSince = new Map<string, number>();
+  /** What an account lacks, by its key. */
+  readonly #missing = new Map<string, readonly MissingReplica[]>();
   /** The accounts whose first contact was logged. */
   readonly #met = new WeakSet<AccountReplicas>();
   readonly #stop = new AbortController();
@@ -116,26 +120,20 @@ export class RedisMonitor implements RedisCheck {
     return verdict && this.#isConclusive(verdict, key) ? this.#describe(verdict, key) : undefined;
   }
 
-  lacksReplicas(key: string): boolean {
+  missing(key: string): readonly MissingReplica[] {
     const verdict = this.#verdictOf(key);
-    return verdict !== undefined && verdict.problems.length === 0 && this.#lacks(verdict, key);
+    const isReason = verdict !== undefined && verdict.problems.length === 0 && this.#lacks(verdict, key);
+    return isReason ? (this.#missing.get(key) ?? []) : [];
   }
 
   acknowledged(key: string): ReplicasSeen {
-    const { acknowledged = 0, following = [] } = this.#verdictOf(key) ?? {};
-    return { count: acknowledged, names: following };
+    const verdict = this.#verdictOf(key);
+    if (verdict === undefined) return { count: 0, names: [] };
+    return { count: verdict.acknowledged, names: [verdict.name, ...verdict.following] };
   }
 
   get mayForget(): boolean {
     return this.#current().some(({ problems }) => problems.length > 0);
-  }
-
-  get missingReplicas(): number {
-    const missing = this.#known.accounts.map(({ key, required }) => {
-      const verdict = this.#verdictOf(key);
-      return verdict === undefined ? 0 : required - verdict.acknowledged;
-    });
-    return Math.max(0, ...missing);
   }
 
   readonly #look = (): void => {
@@ -173,18 +171,31 @@ export class RedisMonitor implements RedisCheck {
   }
 
   async #check(server: Redis): Promise<void> {
-    const { problems, following } = await this.writes.check(server);
+    const { problems, name, following } = await this.writes.check(server);
     const { stream } = server;
     const accounts = this.#accountsOn(server);
     const { replicas, asked } = await this.writes.askIfKept(server, accounts);
-    const { remoteAddress = '', remotePort = '' } = stream as { remoteAddress?: string; remotePort?: number };
-    const verdict = { problems, following, name: `${remoteAddress}:${remotePort}`, acknowledged: replicas, asked };
-    for (const { key } of accounts) {
-      if (!this.#lacks(verdict, key)) this.#missingSince.delete(key);
-      else if (!this.#missingSince.has(key)) this.#missingSince.set(key, this.#clock.wallNow());
-    }
+    const verdict = { problems, following, name, acknowledged: replicas, asked };
+    for (const account of accounts) this.#noteMissing(account, verdict);
     this.#verdicts.set(stream, verdict);
     for (const account of accounts) this.#reportFirstContact(account);
+  }
+
+  #noteMissing(account: AccountReplicas, verdict: Verdict): void {
+    const { key } = account;
+    if (!this.#lacks(verdict, key)) {
+      this.#missing.delete(key);
+      return;
+    }
+    const before = new Map(this.#missing.get(key)?.map(({ name, since }) => [name, since]));
+    const names = account.missingFrom(verdict);
+    const sinceOf = (name: string): number => before.get(name) ?? before.get(UNNAMED) ?? this.#clock.wallNow();
+    // One that has just become silent still follows by name.
+    const shown = names.length === 0 ? [...before.keys(), UNNAMED].slice(0, 1) : names;
+    this.#missing.set(
+      key,
+      shown.map((name) => ({ name, since: sinceOf(name) })),
+    );
   }
 
   /** Once an account: a person has to see which number sends rely on, if Redis does not tell of all. */
@@ -223,12 +234,11 @@ export class RedisMonitor implements RedisCheck {
   }
 
   #describe(verdict: Verdict, key: string): string | undefined {
-    const { problems, acknowledged, following, name } = verdict;
+    const { problems, acknowledged } = verdict;
     if (problems.length > 0) return `This Redis may forget what was sent: ${problems.join('; ')}`;
     const account = this.#known.find(key);
     if (account === undefined || acknowledged >= account.required) return undefined;
-    const missing = account.names.filter((each) => each !== name && !following.includes(each));
-    return describeMissing(account, { acknowledged, missing, since: this.#missingSince.get(key) });
+    return describeMissing(account, acknowledged, this.#missing.get(key) ?? []);
   }
 
   /** Logs once at each begin, change and end. */
@@ -250,30 +260,6 @@ export class RedisMonitor implements RedisCheck {
     if (reason === undefined) this.#logger.info({}, 'Redis keeps its writes again; sends may begin');
     else this.#logger.error({ reason }, 'nothing is sent, because Redis may lose it');
   }
-}
-
-interface Missing {
-  readonly acknowledged: number;
-  readonly missing: readonly string[];
-  /** Wall clock, ms. */
-  readonly since: number | undefined;
-}
-
-/** What an operator needs to know of missing replicas: which, since when, and the command that gives one up. */
-export function describeMissing(
-  { required, known, connection: { platformId } }: AccountReplicas,
-  { acknowledged, missing, since }: Missing,
-): string {
-  const names = missing.length === 0 ? '' : `; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`;
-  const time = since === undefined ? '' : `, since ${new Date(since).toISOString()} at the latest`;
-  const way =
-    known > acknowledged
-      ? `If one is gone for good: \`payouts redis-replicas ${known - 1} --account ${platformId} --reason WHY\` (docs/runbooks/replicas-missing.md)`
-      : `REDIS_REPLICAS asks for ${required} here`;
-  return (
-    `Only ${acknowledged} of ${required} replicas of Redis acknowledge writes, so a failover could forget what was ` +
-    `sent${names}${time}: bring the missing ones back. ${way}`
-  );
 }
 
 const DURABILITY_RETRY_MS = 1_000;

@@ -2,11 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Cluster, Redis } from 'ioredis';
 import { InvalidConfigError } from '../../src/base/errors.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
+import { findRefusalOf } from '../../src/ledger/account-refusal.js';
+import { WriteConfirmer } from '../../src/ledger/confirm-write.js';
 import { KnownReplicas } from '../../src/ledger/known-replicas.js';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { parseClusterReplicas, parseSentinelReplicas } from '../../src/ledger/replica-names.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { startMasterWithReplica } from '../support/replicated-redis.js';
+import { closeAfterTest } from '../worker/support/close-after-test.js';
 
 const single = new Redis({ lazyConnect: true });
 const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
@@ -61,7 +65,28 @@ describe('the number of an account', () => {
     const next = await newProcess();
     next.see(seen(0));
     await next.save();
-    expect([next.required, next.names]).toEqual([3, seen(3).names]);
+    expect([next.required, next.missingFrom({ name: 'x:1', following: [] })]).toEqual([3, seen(3).names]);
+  });
+
+  it('has the names of all servers, so that after a failover the former master is the one that is missing', async () => {
+    const master = await newProcess();
+    master.see({ count: 2, names: ['a:1', 'b:1', 'c:1'] });
+    await master.save();
+    const promoted = await newProcess();
+    promoted.see({ count: 1, names: ['b:1', 'c:1'] });
+    await promoted.save();
+    expect(promoted.missingFrom({ name: 'b:1', following: ['c:1'] })).toEqual(['a:1']);
+    // Another took its place for good.
+    promoted.see({ count: 2, names: ['b:1', 'c:1', 'd:1'] });
+    await promoted.save();
+    expect((await newProcess()).missingFrom({ name: 'b:1', following: ['c:1'] })).toEqual(['d:1']);
+  });
+
+  it('has no name that someone wrote to Redis and that is no address, and not any number of them', async () => {
+    const names = ['\u001b[2J', 'a:1', '<b>', ...Array.from({ length: 5_000 }, (_, index) => `x:${index}`)];
+    await redis.hset(connection.keys.ledger, 'replicas', '2', 'replicaNames', names.join(' '));
+    const shown = (await newProcess()).missingFrom({ name: 'x:0', following: [] });
+    expect([shown[0], shown.includes('<b>'), shown.length < 1_001]).toEqual(['a:1', false, true]);
   });
 
   it('is not lowered by what someone writes to Redis, but by the operator whose act is recorded', async () => {
@@ -106,6 +131,21 @@ describe('the number of an account', () => {
     await sender.acquireLease('two', await sender.readSender(), { ...journal, replicas: 1 }, 0);
     expect((await newProcess()).required).toBe(2);
   });
+});
+
+it('a Redis that refuses writes for want of replicas says which of the account’s are missing', async () => {
+  const servers = closeAfterTest(await startMasterWithReplica());
+  const client = connectRedis(servers.master.url, 'commands');
+  closeAfterTest({ close: async () => closeRedis(client) });
+  const connection = connectLedger(client, newPlatformId());
+  const write = await new WriteConfirmer({ redis: client, known: new KnownReplicas(client) }).prepare(connection);
+  await write.confirm();
+  expect(await findRefusalOf(connection)).toBeUndefined();
+  await (client as Redis).config('SET', 'min-replicas-to-write', '1');
+  servers.link.cut();
+  await servers.untilReplica('gone');
+  const missing = [new URL(servers.replica.url).host];
+  expect(await findRefusalOf(connection)).toMatchObject({ reason: expect.stringMatching(/min-replicas/), missing });
 });
 
 it('Sentinel’s list has replicas that are down, each once', () => {

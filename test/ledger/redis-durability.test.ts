@@ -93,7 +93,7 @@ describe('a real server', () => {
     const before = await sizeOf();
     expect(await checkServer(redis)).toEqual({
       ...{ durability: 'reply', problems: [], warnings: [] },
-      ...{ following: [], replicas: { count: 0, names: [] } },
+      ...{ name: new URL(server.url).host, following: [], listed: [] },
     });
     expect(await findWriteRefusal(redis)).toBeUndefined();
     expect([await redis.dbsize(), await sizeOf()]).toEqual([0, before]);

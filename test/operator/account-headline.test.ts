@@ -85,6 +85,16 @@ it.each<[string, Change]>([
   expect(`${tone} ${headline}`).toBe(expected);
 });
 
+it('names the replicas for want of which Redis refuses writes, and since when, as workers reported it before', () => {
+  const since = '2030-01-31T12:00:00.000Z';
+  const writeRefusal = { reason: 'too few', action: 'Restore them.', missing: ['10.0.0.2:1', '10.0.0.3:1'] };
+  const found = judge(worker({ missing: [{ name: '10.0.0.3:1', since }] }, { writeRefusal }));
+  expect(found).toMatchObject({ headline: 'Replicas missing', runbook: 'docs/runbooks/replicas-missing.md' });
+  expect(found.detail).toBe(
+    `Redis refuses writes: too few. 10.0.0.2:1 is missing. 10.0.0.3:1 is missing, since ${since} at the latest. Restore them.`,
+  );
+});
+
 it('says only that Redis does not respond, whatever was known before', () => {
   const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
   const known = accountHeadline({ redis, ledger: LEDGER });

@@ -65,7 +65,8 @@ beforeAll(async () => {
   const accounts = [altered, healthy].map(({ platformId, ledger, queues, clock }) => ({
     ...({
       platformId,
-      redis: { mayForget: false, missingReplicas: 0 },
+      redis: { mayForget: false },
+      missingReplicas: [],
       ledger,
       queues,
       part: 'send',

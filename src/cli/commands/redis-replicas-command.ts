@@ -8,7 +8,7 @@ import { parseRedisUrl } from '../../base/redis.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import { MAX_REPLICAS } from '../../ledger/known-replicas.js';
 import type { Actor } from '../../ledger/payout.js';
-import { checkServer, findServer } from '../../ledger/redis-durability.js';
+import { checkServer, findServer, replicasSeen } from '../../ledger/redis-durability.js';
 import { peekSenderView } from '../../ledger/sender-view.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { withJournal } from '../audit/audit-command.js';
@@ -80,7 +80,7 @@ journal of its own. docs/runbooks/replicas-missing.md has the procedure.`,
 
 interface Known {
   readonly before: number;
-  /** Of the replicas that remain. */
+  /** Of the servers that remain. */
   readonly names: readonly string[];
 }
 
@@ -93,18 +93,17 @@ async function check({ ledger }: LedgerAccess, number: number, journaled: number
   const stored = await ledger.readReplicas();
   const server = findServer(redis, keys.ledger);
   if (server === undefined) throw new ConflictError('The server of the account is not known: run `payouts doctor`', []);
-  const { following, replicas } = await checkServer(server);
-  if (replicas.count > number) throw stillThere(number, replicas.names, following);
+  const { name: master, following, listed } = await checkServer(server);
+  if (listed.length > number) throw stillThere(number, listed, following);
   const before = Math.max(stored.count, journaled);
   if (before <= number) {
     const found = `No more than ${formatCount(before, 'replica')} known: there is nothing to lower`;
     throw new ConflictError(found, ['replicas']);
   }
-  const { remoteAddress = '', remotePort = '' } = server.stream as { remoteAddress?: string; remotePort?: number };
-  const gone = stored.names.filter((name) => !following.includes(name) && name !== `${remoteAddress}:${remotePort}`);
+  const gone = stored.names.filter((name) => !following.includes(name) && name !== master);
   const living = (await Promise.all(gone.map(async (name) => ((await answers(name)) ? [name] : [])))).flat();
   if (living.length > 0) throw stillThere(number, living, living);
-  return { before, names: following };
+  return { before, names: replicasSeen({ name: master, listed: following }).names };
 }
 
 function stillThere(number: number, names: readonly string[], following: readonly string[]): ConflictError {

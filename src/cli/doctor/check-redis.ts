@@ -10,9 +10,11 @@ import {
   listServers,
   readClockOffset,
   readSettings,
+  replicasSeen,
 } from '../../ledger/redis-durability.js';
-import { KnownReplicas, MAX_REPLICAS } from '../../ledger/known-replicas.js';
+import { adviseMissing, KnownReplicas, MAX_REPLICAS } from '../../ledger/known-replicas.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readWorkers } from '../../ledger/reads/workers.js';
 import type { RedisClient } from '../../base/redis.js';
 import { describeTrouble } from '../../base/redis-errors.js';
 import { ok, problem, warning, type Check, type Finding } from './check-result.js';
@@ -86,27 +88,23 @@ export async function checkRedisReplicas(
   journaled: number,
   allowVolatileRedis: boolean,
 ): Promise<Finding> {
-  const { redis, keys, platformId } = connection;
+  const { redis, keys } = connection;
   const knownReplicas = new KnownReplicas(redis, fixed);
   const account = knownReplicas.of(connection);
   account.setJournal(() => journaled);
   const server = findServer(redis, keys.ledger);
   if (server === undefined) return problem('the server of the account is not known', 'Check the cluster.');
-  const { following, replicas } = await checkServer(server);
+  const report = await checkServer(server);
   await account.read(redis);
-  account.see(replicas);
-  const { required, known } = account;
+  account.see(replicasSeen(report));
+  const { required } = account;
   if (required === 0)
     return ok(knownReplicas.isComplete ? 'none known' : 'none known; if there may be one, set REDIS_REPLICAS');
   const acknowledged = Number(await server.call('WAIT', Math.min(required, MAX_REPLICAS), GUARD_MS));
   if (acknowledged < required) {
-    const missing = account.names.filter((name) => !following.includes(name));
-    const names = missing.length === 0 ? '' : ` (not ${missing.join(', ')})`;
+    const names = await describeNames(account.missingFrom(report), connection);
     const found = `only ${acknowledged} of ${required} acknowledge writes${names}`;
-    const fix =
-      known > acknowledged
-        ? `Bring the missing ones back. If one is gone for good: \`payouts redis-replicas ${known - 1} --account ${platformId} --reason WHY\` (docs/runbooks/replicas-missing.md).`
-        : `REDIS_REPLICAS asks for ${required}: correct it, or bring the missing ones back.`;
+    const fix = adviseMissing(account, acknowledged);
     return allowVolatileRedis
       ? warning(`${found}; ALLOW_VOLATILE_REDIS accepts it`, fix)
       : problem(`${found}, so nothing is sent`, fix);
@@ -117,6 +115,16 @@ export async function checkRedisReplicas(
     `${says}; a Redis behind one address does not say whether it has more`,
     'Set REDIS_REPLICAS to the number of all replicas that may become the master.',
   );
+}
+
+/** Since when, as the account's workers have reported it. */
+async function describeNames(missing: readonly string[], connection: LedgerConnection): Promise<string> {
+  const reported = (await readWorkers(connection)).flatMap((worker) => worker.missing ?? []);
+  const names = missing.map((name) => {
+    const [since] = reported.flatMap((each) => (each.name === name ? [each.since] : [])).sort();
+    return since === undefined ? name : `${name} since ${since} at the latest`;
+  });
+  return names.length === 0 ? '' : ` (not ${names.join(', ')})`;
 }
 
 /** A longer value makes Redis store the whole record in twice the memory. */

@@ -1,7 +1,7 @@
--- Records that the account's Redis has more replicas than the ledger knew.
--- ARGV: number of replicas, their names (separated by spaces)
--- Returns: 1 raised, 0 the ledger knew as many
+-- Records that the account's Redis has more replicas than the ledger knew, or as many with other names.
+-- ARGV: number of replicas, the names of these servers and their master (separated by spaces)
+-- Returns: 1 recorded, 0 the ledger knew more
 local count, names = unpack(ARGV)
-if (tonumber(redis.call('HGET', LEDGER, 'replicas') or 0) or 0) >= tonumber(count) then return 0 end
+if (tonumber(redis.call('HGET', LEDGER, 'replicas') or 0) or 0) > tonumber(count) then return 0 end
 redis.call('HSET', LEDGER, 'replicas', count, 'replicaNames', names)
 return 1

@@ -6,10 +6,16 @@ import type { JournalHead } from '../sender-ledger.js';
 
 const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z.number(), at: storedTime });
 
+const missingReport = z.array(z.object({ name: z.string(), since: z.iso.datetime() })).readonly();
+
+/** The replicas of Redis that a worker misses, and since when (ISO 8601): `unknown` is one without a known name. */
+export type MissingReport = z.infer<typeof missingReport>;
+
 const reportSchema = z.object({
   role: z.string(),
   reason: z.string().optional(),
   cause: z.string().optional().catch(undefined),
+  missing: missingReport.optional().catch(undefined),
   at: storedTime,
   startedAt: storedTime,
   version: z.string().catch('unknown'),
@@ -41,6 +47,8 @@ export interface WorkerReport {
   readonly reason?: string | undefined;
   /** `redis`, `replicas`, `disk` or `gateway`, if that is why it refuses; earlier versions write none. */
   readonly cause?: string | undefined;
+  /** With the cause `replicas`. */
+  readonly missing?: MissingReport | undefined;
   /** When this was written. It changes with every report; otherwise the process is gone or hangs. */
   readonly at: number;
   readonly startedAt: number;

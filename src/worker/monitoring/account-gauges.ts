@@ -20,7 +20,10 @@ export function createAccountGauges(
     for (const gauge of Object.values(gauges)) gauge.reset();
     setKeyGauges(accounts[0]?.keyring);
     gauges.mayForget.set(accounts.some(({ redis }) => redis.mayForget) ? 1 : 0);
-    gauges.replicasMissing.set(Math.max(0, ...accounts.map(({ redis }) => redis.missingReplicas)));
+    for (const { platformId, missingReplicas } of accounts) {
+      for (const { name, since } of missingReplicas.slice(0, SHOWN_REPLICAS))
+        gauges.replicaMissingSince.set({ platform_id: String(platformId), replica: name }, since / 1_000);
+    }
     gauges.refusesWrites.set(views.some(({ writeRefusal }) => writeRefusal !== undefined) ? 1 : 0);
     for (const { clockOffsetMs } of views) {
       if (clockOffsetMs !== undefined) gauges.clockOffset.set(clockOffsetMs / 1_000);
@@ -30,6 +33,9 @@ export function createAccountGauges(
     setLedgerGauges(read, views.length > 0 && views.every(({ redisIsUp }) => redisIsUp));
   };
 }
+
+/** Names are from Redis, where someone could store any number of them. */
+const SHOWN_REPLICAS = 20;
 
 type Gauges = ReturnType<typeof createGauges>;
 
@@ -61,9 +67,10 @@ function createGauges(registry: Registry) {
       help: '1 while this process sends nothing because of settings with which Redis may forget what was sent, else 0.',
       registers,
     }),
-    replicasMissing: new Gauge({
-      name: 'payouts_replicas_missing',
-      help: 'Replicas of Redis that do not acknowledge writes although each send needs them: nothing is sent meanwhile.',
+    replicaMissingSince: new Gauge({
+      name: 'payouts_replica_missing_since_timestamp_seconds',
+      help: 'Since when a replica of Redis does not acknowledge writes although each send needs it (seconds since 1970), by its address; `unknown` if that is not known. Nothing is sent meanwhile.',
+      labelNames: ['platform_id', 'replica'],
       registers,
     }),
     refusesWrites: new Gauge({

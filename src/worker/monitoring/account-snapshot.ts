@@ -1,7 +1,8 @@
 import { GUARD_MS } from '../../base/settings.js';
 import { within } from '../../base/clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../../base/errors.js';
-import { findRefusalOf, readClockOffset, type WriteRefusal } from '../../ledger/redis-durability.js';
+import { findRefusalOf } from '../../ledger/account-refusal.js';
+import { readClockOffset, type WriteRefusal } from '../../ledger/redis-durability.js';
 import { ask, checkFormat, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type AccountDetails, readAccountDetails } from '../../operator/account-details.js';
 import { toRedisError } from '../../base/redis-errors.js';
@@ -11,7 +12,17 @@ import type { AccountWorker } from '../account-worker.js';
 /** An {@link AccountWorker} as metrics and health read it. */
 export type MonitoredAccount = Pick<
   AccountWorker,
-  'platformId' | 'status' | 'part' | 'redis' | 'keyring' | 'policy' | 'journalHead' | 'ledger' | 'queues' | 'work'
+  | 'platformId'
+  | 'status'
+  | 'part'
+  | 'redis'
+  | 'missingReplicas'
+  | 'keyring'
+  | 'policy'
+  | 'journalHead'
+  | 'ledger'
+  | 'queues'
+  | 'work'
 >;
 
 export interface AccountView extends Pick<
@@ -54,7 +65,7 @@ export async function viewAccount(account: MonitoredAccount, stuckAfterMs: numbe
     const { connection } = ledger;
     const found = await whileRedisIsAvailable(
       Promise.all([
-        findRefusalOf(connection.redis, connection.keys.ledger),
+        findRefusalOf(connection),
         readClockOffset(connection.clock, connection.redis),
         part === 'rest' ? requireKnownFormat(connection) : readAccountDetails(connection, queues, stuckAfterMs),
       ]),

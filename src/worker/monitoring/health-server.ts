@@ -4,7 +4,7 @@ import { InvalidConfigError } from '../../base/errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../../base/logger.js';
 import { systemClock } from '../../base/clock.js';
 import { accountHeadline, type Headline, otherVersionHeadline } from '../../operator/account-headline.js';
-import { senderOf } from '../../ledger/reads/workers.js';
+import { type MissingReport, senderOf } from '../../ledger/reads/workers.js';
 import { type LedgerObservation, WORKER_SILENT_AFTER_MS } from '../../operator/account-poller.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type MonitoredAccount } from './account-snapshot.js';
@@ -50,6 +50,8 @@ interface AccountReadiness {
   readonly reason?: string;
   /** Set if Redis itself is the reason, its missing replicas, the journal's disk, or another gateway's ledger. */
   readonly cause?: 'redis' | 'replicas' | 'disk' | 'gateway';
+  /** With the cause `replicas`: which, and since when. */
+  readonly missing?: MissingReport;
   /**
    * Null while Redis is unavailable, or if another process works for the account and reports it. A paused account is
    * ready: it waits for an operator, not for another process.
@@ -138,7 +140,9 @@ function headlineOf({ platformId, status, work, details, redisIsUp, ...view }: A
   const { stats, workers, due, money, policyReport } = details;
   const wallNow = systemClock.wallNow();
   const isSender = status.role === 'sender';
-  const observed = workers.map((worker) => ({ ...worker, silentMs: Math.max(0, wallNow - worker.at) }));
+  // Its own report may be what Redis refuses.
+  const own = 'missing' in status ? { missing: status.missing } : {};
+  const observed = workers.map((worker) => ({ ...worker, ...own, silentMs: Math.max(0, wallNow - worker.at) }));
   const { silentMs = 0 } = senderOf(stats.sender?.owner ?? '', observed) ?? {};
   const isLive = isSender || silentMs < WORKER_SILENT_AFTER_MS;
   const sinceSendMs = isSender ? work.sinceLastSendMs : 0;

@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { readJournal } from '../../../src/journal/journal-reader.js';
+import { WriteConfirmer } from '../../../src/ledger/confirm-write.js';
+import { KnownReplicas } from '../../../src/ledger/known-replicas.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
@@ -65,6 +68,23 @@ it('is refused while a replica that would be given up follows, or still replies'
   await gone.stop();
   await until('it is gone', async () => (await cli.run(...giveUp('1'))).code === 0);
   expect((await ledger.readReplicas()).count).toBe(1);
+});
+
+it('is refused while the former master, which no replica ever was, still replies', async () => {
+  const servers = closeAfterTest(await startMasterWithReplica());
+  const { master, replica } = servers;
+  const former = connectRedis(master.url, 'commands');
+  closeAfterTest({ close: async () => closeRedis(former) });
+  const write = await new WriteConfirmer({ redis: former, known: new KnownReplicas(former) }).prepare(
+    connectLedger(former, cli.platformId),
+  );
+  await write.confirm();
+  cli.env['REDIS_URL'] = replica.url;
+  const promoted = connectRedis(replica.url, 'commands');
+  closeAfterTest({ close: async () => closeRedis(promoted) });
+  await until('it has the ledger', async () => (await promoted.exists(`{payouts:${cli.platformId}}:ledger`)) === 1);
+  if (promoted instanceof Redis) await promoted.replicaof('NO', 'ONE');
+  await cli.refused(4, new RegExp(`${new URL(master.url).host} replies`), ...giveUp('0'));
 });
 
 it('refuses a number that is none, and one that the settings of this process exceed', async () => {

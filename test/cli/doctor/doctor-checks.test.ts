@@ -85,9 +85,12 @@ it('counts the replicas that acknowledge writes, and warns where Redis requires 
     const missing = 'only 1 of 2 acknowledge writes, so nothing is sent';
     expect(await check(2)).toEqual(finding('problem', missing));
     expect(await check(undefined, 2)).toEqual(finding('problem', missing));
+    const since = '2030-01-31T12:00:00.000Z';
+    const report = { role: 'refused', startedAt: 1, at: 1, version: '1', missing: [{ name: '10.0.0.2:1', since }] };
+    await client.hset(connection.keys.workers, 'host-1', JSON.stringify(report));
     await client.hset(connection.keys.ledger, 'replicas', '2', 'replicaNames', '10.0.0.1:1 10.0.0.2:1');
     expect(await check(undefined)).toMatchObject({
-      detail: 'only 1 of 2 acknowledge writes (not 10.0.0.1:1, 10.0.0.2:1), so nothing is sent',
+      detail: `only 1 of 2 acknowledge writes (not 10.0.0.1:1, 10.0.0.2:1 since ${since} at the latest), so nothing is sent`,
       fix: expect.stringMatching(/`payouts redis-replicas 1 .*replicas-missing.md/),
     });
     expect(await checkRedisDurability(client, false)).toEqual(finding('warning', 'min-replicas-to-write is 0'));

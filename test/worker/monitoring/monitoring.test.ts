@@ -5,7 +5,7 @@ import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
-import { KnownReplicas } from '../../../src/ledger/known-replicas.js';
+import { KnownReplicas, UNNAMED } from '../../../src/ledger/known-replicas.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
@@ -215,10 +215,31 @@ it('replicas that were seen are needed, also once the master has forgotten them'
   await servers.untilReplica('gone');
   await delay(500);
   expect(watch.refusal(KEY)).toMatch(/Only 0 of 1 replicas/);
-  expect([watch.missingReplicas, watch.mayForget]).toEqual([1, false]);
+  expect(watch.mayForget).toBe(false);
+  await until('it is named', () => watch.missing(KEY)[0]?.name === new URL(servers.replica.url).host);
+  const [missing, ...others] = watch.missing(KEY);
+  expect(others).toEqual([]);
+  expect(Math.abs((missing?.since ?? 0) - quickClock.wallNow())).toBeLessThan(600 * 60_000);
+  expect(watch.refusal(KEY)).toContain(
+    `${missing?.name} is missing, since ${new Date(missing?.since ?? 0).toISOString()}`,
+  );
   servers.link.heal('never');
   await untilMayBegin();
-  expect(watch.missingReplicas).toBe(0);
+  expect(watch.missing(KEY)).toEqual([]);
+});
+
+it('a replica that has just become silent is missed before its name is known, and since that moment', async () => {
+  const servers = closeAfterTest(await startMasterWithReplica());
+  startWatch(servers.master.url);
+  await untilMayBegin();
+  servers.link.silence(['requests', 'replies']);
+  await redis.set('{payouts:42}:other', 'what the replica does not hear of');
+  await until('it is missed', () => watch.missing(KEY).length === 1);
+  const [{ name, since } = { name: '', since: 0 }] = watch.missing(KEY);
+  expect(name).toBe(UNNAMED);
+  const host = new URL(servers.replica.url).host;
+  await until('it is named', () => watch.missing(KEY)[0]?.name === host);
+  expect(watch.missing(KEY)).toEqual([{ name: host, since }]);
 });
 
 it('says at the first contact, once, what it took as known, unless Redis or the operator tells of all', async () => {
