@@ -7,7 +7,7 @@ import { findBuiltProgram } from '../support/built-program.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ROUNDS = 5;
 
-/** What importing it costs a new process. */
+/** What loading it costs a new process. */
 interface Cost {
   readonly modules: number;
   /** Of all its threads: a busy machine changes it less than the time that passes. */
@@ -41,15 +41,33 @@ it('loads the worker for a process with CommonJS once it is used', async () => {
   expect(loaded.worker).toBeGreaterThan(1.5 * loaded.producer);
 });
 
+it('loads the worker late at no more than a tenth of what it costs anyway', async () => {
+  findBuiltProgram();
+  const ways = ['./dist/control/payout-worker.js', 'payout-queue'];
+  const costs = ways.map(() => [] as Cost[]);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [index, name] of ways.entries()) {
+      costs[index]?.push(await measure('commonjs', `require('${name}').createPayoutWorker`));
+    }
+  }
+  for (const key of ['modules', 'cpuMs'] as const) {
+    const [direct = NaN, late = NaN] = costs.map((measured) => Math.min(...measured.map((cost) => cost[key])));
+    expect(late).toBeLessThan(1.1 * direct);
+  }
+});
+
 async function importInProcess(name: string): Promise<Cost> {
+  return measure('module', `await import('${name}')`);
+}
+
+async function measure(type: 'module' | 'commonjs', statement: string): Promise<Cost> {
   const script = `
-    import { createRequire } from 'node:module';
     const before = process.cpuUsage();
-    await import('${name}');
+    ${statement};
     const { user, system } = process.cpuUsage(before);
-    const { cache } = createRequire('${ROOT}package.json');
+    const { cache } = process.getBuiltinModule('node:module').createRequire('${ROOT}package.json');
     console.log(JSON.stringify({ modules: Object.keys(cache).length, cpuMs: (user + system) / 1_000 }));`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+  const { stdout } = await promisify(execFile)(process.execPath, [`--input-type=${type}`, '--eval', script], {
     cwd: ROOT,
   });
   return JSON.parse(stdout) as Cost;
