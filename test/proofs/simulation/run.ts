@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FLAG, print, report, runCommand, runTasks, secondsSince, TEXT, wholeNumber } from '../command-line.js';
@@ -19,6 +20,7 @@ npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payo
 npm run simulate -- --policed [--seeds N] [--from S]   the same with a policy, whose cap must hold at the gateway
 npm run simulate -- --replicated [--seeds N] [--from S] the same with replicas of Redis, and failovers that forget
 npm run simulate -- --trace --from S [--signed | --policed | --replicated] [--planted NAME]  prints every step of one run
+npm run simulate -- --trace-hash [--seeds N] [--from S]  one hash a mode over all steps of N seeds (200): a change of no rule keeps it
 `;
 
 const SEEDS_PER_SITUATION = 1_000;
@@ -28,7 +30,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     ...{ seeds: TEXT, from: { ...TEXT, default: '1' } },
-    ...{ planted: FLAG, signed: FLAG, policed: FLAG, replicated: FLAG, trace: FLAG, help: FLAG },
+    ...{ planted: FLAG, signed: FLAG, policed: FLAG, replicated: FLAG, trace: FLAG, 'trace-hash': FLAG, help: FLAG },
   },
 });
 const { signed, policed, replicated } = values;
@@ -38,12 +40,15 @@ interface SeedRange extends Pick<RunOptions, 'signed' | 'policed' | 'replicated'
   readonly from: number;
   readonly seeds: number;
   readonly planted?: string;
+  readonly tracing?: boolean;
 }
 
 type RangeResult = Readonly<{
   broken: readonly Readonly<{ seed: number; broken: string }>[];
   arrivals: number;
   situations: readonly Situation[];
+  /** A SHA-256 of each seed's steps, if they are traced. */
+  traces: readonly string[];
 }>;
 
 const PROGRAM = { url: import.meta.url, run: runSeeds };
@@ -54,20 +59,27 @@ async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<R
   const options = { pieces: plant(planted, ALL), ...mode };
   const result = { broken: [] as { seed: number; broken: string }[], arrivals: 0 };
   const situations: Situation[] = [];
+  const traces: string[] = [];
   for (let seed = from; seed < from + seeds && (planted === undefined || result.broken.length === 0); seed += 1) {
     // Without it, nothing that was collected is ever given free.
     await nextTurn();
     const run = await runSeed(seed, options);
     result.arrivals += run.arrivals;
     situations.push(...run.situations);
+    if (mode.tracing === true) traces.push(sha256([...run.trace, String(run.broken)]));
     if (run.broken !== undefined) result.broken.push({ seed, broken: run.broken });
   }
-  return { ...result, situations };
+  return { ...result, situations, traces };
+}
+
+function sha256(lines: readonly string[]) {
+  return createHash('sha256').update(lines.join('\n')).digest('hex');
 }
 
 async function main() {
   const from = wholeNumber(values.from, USAGE);
   if (values.trace) return trace(from);
+  if (values['trace-hash']) return hashTraces(from, wholeNumber(values.seeds ?? '200', USAGE));
   if (values.planted) return runPlanted(from, wholeNumber(values.seeds ?? '10000', USAGE));
   return runAll(from, wholeNumber(values.seeds ?? '20000', USAGE));
 }
@@ -134,6 +146,33 @@ async function trace(seed: number) {
   print(steps.join('\n'));
   print(broken ?? 'every promise was kept');
   return broken === undefined;
+}
+
+const MODES = [
+  { mode: 'plain' },
+  { mode: 'signed', signed: true },
+  { mode: 'policed', policed: true },
+  { mode: 'replicated', replicated: true },
+] as const;
+
+async function hashTraces(from: number, seeds: number) {
+  const bySeed = new Map<string, readonly string[]>(MODES.map(({ mode }) => [mode, []]));
+  // One seed a task: results come in any order, and a seed's place is its task's.
+  const tasks = MODES.flatMap(({ mode, ...flags }) =>
+    Array.from({ length: seeds }, (_, place) => ({
+      mode,
+      place,
+      from: from + place,
+      seeds: 1,
+      tracing: true,
+      ...flags,
+    })),
+  );
+  await runTasks(PROGRAM, tasks, ({ traces: [hash = ''] }, { mode, place }) => {
+    bySeed.set(mode, [...(bySeed.get(mode) ?? []), `${String(place).padStart(9)} ${hash}`]);
+  });
+  for (const [mode, hashes] of bySeed) print(`${mode.padEnd(10)} ${sha256([...hashes].sort())}`);
+  return true;
 }
 
 await runCommand(main, USAGE, values.help, runSeeds);
