@@ -68,7 +68,7 @@ function sign(array $payout, string $keyFile, string $keyName, int $account, str
     [$issued, $expires] = [gmdate('Y-m-d\TH:i:s.000\Z'), gmdate('Y-m-d\TH:i:s.000\Z', time() + 7 * 86400)];
     $payout += ['key' => $keyName, 'audience' => $audience, 'issuedAt' => $issued, 'expiresAt' => $expires];
     if (str_contains($payout['amount'], '.')) $payout['amount'] = rtrim(rtrim($payout['amount'], '0'), '.');
-    $text = "payout-queue intent v2\naudience=$audience\nplatformId=$account\n";
+    $text = "payout-queue intent v1\naudience=$audience\nplatformId=$account\n";
     $names = ['payoutId', 'paymentId', 'amount', 'addressTo', 'symbol', 'reference', 'metadata', 'notBefore', 'requestedBy'];
     foreach ([...$names, 'issuedAt', 'expiresAt'] as $name) $text .= "$name=" . ($payout[$name] ?? '') . "\n";
     $der = base64_decode(preg_replace('/-----.*?-----|\s/', '', file_get_contents($keyFile)));

@@ -76,7 +76,7 @@ def sign(payout, key_file, key_name, account, audience):
     signed = {**payout, "key": key_name, "audience": audience, "issuedAt": times[0], "expiresAt": times[1]}
     if "." in signed["amount"]:
         signed["amount"] = signed["amount"].rstrip("0").rstrip(".")
-    text = f"payout-queue intent v2\naudience={audience}\nplatformId={account}\n"
+    text = f"payout-queue intent v1\naudience={audience}\nplatformId={account}\n"
     names = "payoutId paymentId amount addressTo symbol reference metadata notBefore requestedBy issuedAt expiresAt"
     text += "".join(f"{name}={signed.get(name, '')}\n" for name in names.split())
     with open(key_file, "rb") as file:

@@ -25,7 +25,7 @@ function format_statement(string $type, array $names, int $platformId, string $a
     if (preg_match('/^[\x21-\x7e]{1,200}$/D', $audience) !== 1) {
         throw new InvalidArgumentException('audience: must be 1 to 200 printable characters of ASCII without spaces');
     }
-    $text = "payout-queue $type v2\naudience=$audience\nplatformId=$platformId\n";
+    $text = "payout-queue $type v1\naudience=$audience\nplatformId=$platformId\n";
     foreach ($names as $name) {
         $value = $values[$name] ?? '';
         // 0 is the only good result: false is text that is no UTF-8.

@@ -33,7 +33,7 @@ TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?(Z|[+-]\d\d:
 def format_statement(kind, names, platform_id, audience, values):
     if re.fullmatch(r"[!-~]{1,200}", audience) is None:
         raise ValueError("audience: must be 1 to 200 printable characters of ASCII without spaces")
-    text = f"payout-queue {kind} v2\naudience={audience}\nplatformId={platform_id}\n"
+    text = f"payout-queue {kind} v1\naudience={audience}\nplatformId={platform_id}\n"
     for name in names:
         value = str(values.get(name, ""))
         if any(unicodedata.category(one) in ("Cc", "Cs") or one in "\u2028\u2029" for one in value):

@@ -1,6 +1,6 @@
 import { audienceField, baseUrlField, millisecondsField, platformIdField, wholeNumberField } from './fields.js';
 import type { SettingTable } from './setting.js';
-import { flag, text } from './setting.js';
+import { text } from './setting.js';
 
 /** The account, and how to reach it. */
 export const ACCOUNT_IDENTITY = {
@@ -124,15 +124,6 @@ export const ACCOUNT_SETTINGS = {
     rule: millisecondsField(0),
     default: 60_000,
     unit: 'ms',
-  },
-  /**
-   * Does nothing any more; the next release refuses it.
-   */
-  pauseOnUnexplainedDrop: {
-    section: 'control',
-    variable: 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP',
-    rule: flag,
-    default: false,
   },
   /** How often the sending worker queries `/currencies` for names and rates; 0 for never. */
   currenciesEveryMs: {

@@ -144,13 +144,6 @@ export const CONTROL_SETTINGS = {
     rule: text,
     absent: 'nothing is verified',
   },
-  /** Until this time, such as `2030-01-31T09:00:00Z`, signatures of earlier versions count, which name no environment. */
-  acceptUnboundUntil: {
-    section: 'control',
-    variable: 'PAYOUT_ACCEPT_UNBOUND_UNTIL',
-    rule: z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T09:00:00Z' }),
-    absent: 'they never count',
-  },
   /** The private key with which the worker signs final states. Programs pass it as `receiptKey` of `createPayoutWorker`. Only with `PAYOUT_WORKER_KEY_NAME`. */
   workerKeyFile: {
     section: 'control',

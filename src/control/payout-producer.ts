@@ -12,7 +12,6 @@ import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.j
 import { BroughtSignatures } from './intents/brought-signatures.js';
 import { PayoutSigner, signAllForLedger, signForLedger } from './intents/intent-signer.js';
 import { ReceiptVerifier } from './intents/receipt.js';
-import { openAudience } from './keys/audience.js';
 import { readKeyringFile } from './keys/keyring.js';
 import { parseSigningKey, type SigningKeyOption } from './keys/signing-key.js';
 
@@ -30,10 +29,6 @@ export interface PayoutProducerOptions extends ProducerOptions {
    */
   readonly audience?: string | undefined;
   /**
-   * Until when (ISO 8601) receipts of earlier versions count, which name no environment. @defaultValue they never count
-   */
-  readonly acceptUnboundUntil?: string | undefined;
-  /**
    * The keyring's file (`PAYOUT_KEYS_FILE`), with which {@link Payout.verified} says whether a worker signed
    * `completed` or `failed`. A payout that brings a signature which does not count is refused.
    * @defaultValue nothing is verified: Redis is believed
@@ -49,7 +44,6 @@ const RULES = {
   requireCurrencies: CONTROL_SETTINGS.requireCurrencies,
   signingKey: objectWith(),
   audience: ACCOUNT_SETTINGS.audience,
-  acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
   keysFile: CONTROL_SETTINGS.keysFile,
 } as const satisfies OptionRules<PayoutProducerOptions>;
 
@@ -67,16 +61,14 @@ export class PayoutProducer extends Producer {
 
 function openControl(options: PayoutProducerOptions): ProducerControl | undefined {
   requireAccountOptions(RULES, options);
-  const { signingKey, keysFile, acceptUnboundUntil, platformId, clock = systemClock } = options;
+  const { signingKey, keysFile, platformId, clock = systemClock } = options;
   const key = signingKey && parseSigningKey(signingKey, 'signingKey');
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
   if (key === undefined && keyring === undefined) return undefined;
   const audience = requireAudience(options);
   const signer = key && new PayoutSigner({ key, platformId, audience, clock });
-  const verifier =
-    keyring && new ReceiptVerifier(platformId, keyring.for(openAudience(audience, acceptUnboundUntil, clock)));
-  const brought =
-    keyring && new BroughtSignatures(platformId, keyring.for(openAudience(audience, acceptUnboundUntil, clock)), clock);
+  const verifier = keyring && new ReceiptVerifier(platformId, keyring.for(audience));
+  const brought = keyring && new BroughtSignatures(platformId, keyring.for(audience), clock);
   return {
     check: (payout) => {
       brought?.verify(payout);

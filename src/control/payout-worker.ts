@@ -7,7 +7,6 @@ import {
   requireWorkerOptions,
   WORKER_RULES,
 } from '../worker/payout-worker.js';
-import { openAudience } from './keys/audience.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
 import { openReceiptKey } from './keys/receipt-key.js';
 import type { SigningKeyOption } from './keys/signing-key.js';
@@ -22,11 +21,6 @@ export interface PayoutWorkerOptions extends WorkerOptions {
    */
   readonly keysFile?: string | undefined;
   /**
-   * Until when (ISO 8601) signatures of earlier versions count, which name no environment.
-   * @defaultValue they never count
-   */
-  readonly acceptUnboundUntil?: string | undefined;
-  /**
    * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis
    * (docs/control.md). The keyring gives the key the role `worker`.
    * @defaultValue final states are not signed
@@ -37,7 +31,6 @@ export interface PayoutWorkerOptions extends WorkerOptions {
 const RULES = {
   ...WORKER_RULES,
   keysFile: CONTROL_SETTINGS.keysFile,
-  acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
   receiptKey: objectWith(),
 } as const satisfies OptionRules<PayoutWorkerOptions>;
 
@@ -75,7 +68,7 @@ export async function createPayoutWorker(
 
 const UNSIGNED = 'PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself; see docs/control.md';
 
-function controlOf({ keysFile, receiptKey: key, acceptUnboundUntil, accounts }: PayoutWorkerOptions): OpenControl {
+function controlOf({ keysFile, receiptKey: key, accounts }: PayoutWorkerOptions): OpenControl {
   return ({ logger, clock }) => {
     if (keysFile === undefined) logger.warn({}, UNSIGNED);
     const keyring = keysFile === undefined ? undefined : new CurrentKeyring(keysFile, logger);
@@ -83,7 +76,7 @@ function controlOf({ keysFile, receiptKey: key, acceptUnboundUntil, accounts }: 
     const policies = openPolicies(accounts, keyring, clock, logger);
     return {
       of: (account) => {
-        const bound = keyring?.for(openAudience(account.audience, acceptUnboundUntil, clock));
+        const bound = keyring?.for(account.audience);
         return new MoneyControl({ ...account, keyring: bound, clock }, policies.get(account.platformId), receiptKey);
       },
       reloadKeys: () => keyring?.reload(),

@@ -48,8 +48,6 @@ export interface DashboardOptions {
   readonly keysFile?: string | undefined;
   /** Each account's environment, as in its worker's `PAYOUT_AUDIENCE`. Required with `keysFile`. */
   readonly audiences?: ReadonlyMap<number, string> | undefined;
-  /** Until when signatures without an environment count (earlier versions made them): ISO 8601. @defaultValue never */
-  readonly acceptUnboundUntil?: string | undefined;
   /** The workers' policy of each account; payout pages then show each rule's result. */
   readonly policyFiles?: ReadonlyMap<number, string> | undefined;
   /**
@@ -90,7 +88,6 @@ export const DASHBOARD_RULES = {
   explorers: mapRule,
   keysFile: CONTROL_SETTINGS.keysFile,
   audiences: mapRule,
-  acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
   policyFiles: mapRule,
   redisReplicas: WORKER_SETTINGS.redisReplicas,
   stuckAfterMs: WORKER_COMMAND_SETTINGS.stuckAfterMs,

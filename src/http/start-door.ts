@@ -23,8 +23,7 @@ import { Tokens } from './tokens.js';
 /** Starts and stops the HTTP door: a thin way to `PayoutProducer` for programs that are not Node. */
 
 type ServeSettings = ReturnType<typeof readSettings<typeof SERVE_SETTINGS>>;
-type ProducerSetting =
-  'redisReplicas' | 'checkAddresses' | 'checkPaymentIds' | 'requireCurrencies' | 'keysFile' | 'acceptUnboundUntil';
+type ProducerSetting = 'redisReplicas' | 'checkAddresses' | 'checkPaymentIds' | 'requireCurrencies' | 'keysFile';
 
 export interface DoorOptions extends ServeSettings, Pick<PayoutProducerOptions, ProducerSetting> {
   readonly platformIds: readonly number[];
@@ -61,7 +60,7 @@ const CONNECTION_LIMITS = { maxConnections: 1_000, maxHeadersCount: 64, timeout:
 
 /** @throws InvalidConfigError if it would serve unprotected, or a file or an address cannot be used */
 export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
-  const { serveTokensFile, platformIds, mayBeOpen, keysFile, acceptUnboundUntil } = options;
+  const { serveTokensFile, platformIds, mayBeOpen, keysFile } = options;
   const { redisReplicas, checkAddresses, checkPaymentIds, requireCurrencies } = options;
   const checks = { redisReplicas, checkAddresses, checkPaymentIds, requireCurrencies };
   const logger = failsafeLogger(options.logger);
@@ -96,7 +95,7 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   try {
     for (const platformId of platformIds) {
       const connection = connectLedger(redis, platformId, systemClock);
-      const keyring = { keysFile, acceptUnboundUntil, audience: options.audiences.get(platformId) };
+      const keyring = { keysFile, audience: options.audiences.get(platformId) };
       accounts.set(platformId, {
         producer: new PayoutProducer({ platformId, connection: redis, logger, ...checks, ...keyring }),
         connection,

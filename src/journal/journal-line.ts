@@ -179,8 +179,7 @@ export interface JudgedSend {
  */
 export interface IntentProof {
   readonly signature: string;
-  /** Undefined if it names none. */
-  readonly audience?: string | undefined;
+  readonly audience: string;
   /** The times as they were signed, if `toISOString` writes them otherwise. */
   readonly issuedAt?: string | undefined;
   readonly expiresAt?: string | undefined;

@@ -30,7 +30,7 @@ const outcomeLine = z.object({
 });
 const intentProof = z.object({
   signature: z.string(),
-  audience: z.string().exactOptional(),
+  audience: z.string(),
   issuedAt: z.string().exactOptional(),
   expiresAt: z.string().exactOptional(),
   metadataHash: sha256.exactOptional(),

@@ -19,8 +19,8 @@ export interface IntentSignature {
   readonly expiresAt: string;
   /** The person on whose request the producer signed. */
   readonly requestedBy?: string | undefined;
-  /** The environment for which it is signed; undefined if an earlier version signed it. */
-  readonly audience?: string | undefined;
+  /** The environment for which it is signed; '' if someone removed it from the record. */
+  readonly audience: string;
   /** This process made or verified it, so it may replace another that may still count. Not stored. */
   readonly isVerified?: true;
 }
@@ -53,8 +53,8 @@ export interface ApprovedPayment {
  * `reject` is about the payoutId, and holds until the same person takes it back (`unreject`).
  */
 export interface Approval extends Partial<ApprovedPayment> {
-  /** The environment; undefined if an earlier version signed it. */
-  readonly audience?: string | undefined;
+  /** The environment for which it is signed. */
+  readonly audience: string;
   readonly payoutId: string;
   /** The hash of the intent that was shown ('' if none was verified); of `unreject`, the hash of the rejection. */
   readonly intent: string;
@@ -79,7 +79,7 @@ const value = z.string().max(300);
 
 /** A signed approval as it is stored and sent, in JSON. */
 export const signedApprovalSchema = z.strictObject({
-  audience: value.exactOptional(),
+  audience: value,
   payoutId: value,
   paymentId: z.int().exactOptional(),
   amount: value.exactOptional(),
@@ -96,8 +96,8 @@ export const signedApprovalSchema = z.strictObject({
 
 /** A receipt as a payout carries it; what it is over is in the payout itself. */
 export interface StoredReceipt {
-  /** The environment for which it is signed; undefined if an earlier version signed it. */
-  readonly audience?: string | undefined;
+  /** The environment for which it is signed; '' if someone removed it from the record. */
+  readonly audience: string;
   /** The name of the worker's key in the keyring. */
   readonly key: string;
   /** ISO 8601, UTC: when the payout came into the state, as the worker's clock says. */
@@ -122,27 +122,27 @@ function joinParts(record: StoredFields, name: string): string | undefined {
   return record[name] === undefined ? undefined : PARTS.map((suffix) => record[`${name}${suffix}`] ?? '').join('');
 }
 
-export function toSignatureFields({ key, signature, audience = '', issuedAt, expiresAt }: IntentSignature): string[] {
+export function toSignatureFields({ key, signature, audience, issuedAt, expiresAt }: IntentSignature): string[] {
   return ['key', key, ...inParts('sig', signature), 'iat', issuedAt, 'exp', expiresAt, ...inParts('aud', audience)];
 }
 
 export function parseSignature(record: StoredFields): StoredSignature | undefined {
   const { key, iat = '', exp = '', metadata, requestedBy } = record;
-  const [signature, audience] = [joinParts(record, 'sig'), joinParts(record, 'aud')];
+  const [signature, audience = ''] = [joinParts(record, 'sig'), joinParts(record, 'aud')];
   if (key === undefined || signature === undefined) return undefined;
-  return { key, signature, issuedAt: iat, expiresAt: exp, metadata, requestedBy, ...(audience && { audience }) };
+  return { key, signature, issuedAt: iat, expiresAt: exp, metadata, requestedBy, audience };
 }
 
 /** The receipt as fields: `KEY SIGNATURE AUDIENCE`. Its time is that of the change, which the history has. */
 export function toReceiptFields({ key, signature, audience }: StoredReceipt): string[] {
-  return inParts('receipt', [key, signature, ...(audience === undefined ? [] : [audience])].join(' '));
+  return inParts('receipt', [key, signature, audience].join(' '));
 }
 
 export function parseReceipt(record: StoredFields, at: string): StoredReceipt | undefined {
   const text = joinParts(record, 'receipt');
   if (text === undefined) return undefined;
-  const [key = '', signature = '', audience] = text.split(' ');
-  return { key, at, signature, ...(audience && { audience }) };
+  const [key = '', signature = '', audience = ''] = text.split(' ');
+  return { key, at, signature, audience };
 }
 
 /**

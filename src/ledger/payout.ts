@@ -35,7 +35,7 @@ const signatureFields = {
   issuedAt: timeField.optional(),
   /** Its end, in the same form. */
   expiresAt: timeField.optional(),
-  /** The environment for which it was signed; absent if an earlier version signed it. */
+  /** The environment for which it was signed. */
   audience: audienceField.optional(),
 };
 
@@ -54,12 +54,12 @@ interface SignatureInput {
   readonly requestedBy?: string | undefined;
 }
 
-const FIELDS = ['key', 'signature', 'issuedAt', 'expiresAt'] as const;
+const FIELDS = ['key', 'signature', 'issuedAt', 'expiresAt', 'audience'] as const;
 
 /** The rules between fields: a signature is complete, and valid at a time at which the payout may be sent. */
 function addSignatureProblems(input: SignatureInput, context: z.RefinementCtx): void {
   const missing = FIELDS.filter((field) => input[field] === undefined);
-  if (missing.length === FIELDS.length && input.audience === undefined) return;
+  if (missing.length === FIELDS.length) return;
   for (const field of missing) {
     const message = `is missing: of a signed payout ${FIELDS.join(', ')} are all given; of any other, none`;
     context.addIssue({ code: 'custom', path: [field], message });
@@ -81,10 +81,10 @@ function takeSignature<Input extends SignatureInput>(
   input: Input,
 ): Omit<Input, keyof typeof signatureFields> & { readonly signed?: IntentSignature } {
   const { key, signature, issuedAt, expiresAt, audience, ...payout } = input;
-  if (key === undefined || signature === undefined || issuedAt === undefined || expiresAt === undefined) return payout;
+  if (key === undefined || signature === undefined || issuedAt === undefined) return payout;
+  if (expiresAt === undefined || audience === undefined) return payout;
   const { requestedBy } = input;
-  const optional = { ...(requestedBy && { requestedBy }), ...(audience && { audience }) };
-  return { ...payout, signed: { key, signature, issuedAt, expiresAt, ...optional } };
+  return { ...payout, signed: { key, signature, issuedAt, expiresAt, audience, ...(requestedBy && { requestedBy }) } };
 }
 
 /** BullMQ's highest priority number, which is its least urgent. */

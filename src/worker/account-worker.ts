@@ -136,9 +136,6 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
-    if (this.#runtime.settings.pauseOnUnexplainedDrop) {
-      this.#runtime.logger.warn({}, 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP does nothing any more: see CHANGELOG.md');
-    }
     this.#polling = this.#inTurns(async (part, end) => (part === 'send' ? this.#poll(end) : untilAborted(end)));
     this.#running = this.#run();
     this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);

@@ -51,16 +51,6 @@ it('says in its help of every command what it takes', async () => {
   }
 });
 
-it.each([
-  ['journal', 'audit'],
-  ['journal adopt', 'audit adopt-journal'],
-])('takes %s as %s, and says so on stderr', async (former, present) => {
-  const notice = `payouts: "${former}" is now "${present}"; the old name works until the next release\n`;
-  expect(await help(former)).toEqual({ ...(await help(present)), stderr: notice });
-  const helped = async (name: string) => (await runInProcess(['help', ...name.split(' ')], {})).stdout;
-  expect(await helped(former)).toBe(await helped(present));
-});
-
 it('prints its version, and exits 2 for wrong usage, with a suggestion', async () => {
   expect((await runInProcess(['--version'], {})).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   const usage = expect.stringContaining('Usage: payouts');

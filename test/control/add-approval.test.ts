@@ -21,7 +21,14 @@ const AT = '2030-01-01T09:00:00.000Z';
 function approval(by: string, changes: Partial<SignedApproval> = {}): SignedApproval {
   const isApproval = (changes.decision ?? 'approve') === 'approve';
   const expiry = isApproval ? { expiresAt: '2030-01-02T09:00:00.000Z', ...PAYMENT } : {};
-  const said = { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', reason: '', by } as const;
+  const said = {
+    audience: 'test',
+    payoutId: 'p',
+    intent: 'ab'.repeat(32),
+    decision: 'approve',
+    reason: '',
+    by,
+  } as const;
   return { ...said, at: AT, ...expiry, signature: 's', ...changes };
 }
 
@@ -78,7 +85,7 @@ it('a rejection holds a payout at once, whatever comes after it, until it is tak
 
 it('a rejection stays in the record whatever is signed again under the payoutId, and holds it', async () => {
   const [rejection, ann] = [approval('bob', { payoutId: 'q', decision: 'reject' }), approval('ann', { payoutId: 'q' })];
-  const signature = { key: 'shop', signature: 's'.repeat(86), expiresAt: '2020-01-08T00:00:00.000Z' };
+  const signature = { key: 'shop', signature: 's'.repeat(86), audience: 'test', expiresAt: '2020-01-08T00:00:00.000Z' };
   const enqueue = async (issuedAt: string): Promise<unknown> =>
     account.ledger.enqueue([{ ...aPayout('q'), signed: { ...signature, issuedAt } }]);
   await enqueue('2020-01-01T09:00:00.000Z');
@@ -151,7 +158,7 @@ it('leaves out what someone put in that is no approval, or another key', async (
 });
 
 it('keeps approvals with the payout, and drops them where it is signed again', async () => {
-  const signature = { key: 'shop', signature: 's'.repeat(86), expiresAt: '2020-01-08T00:00:00.000Z' };
+  const signature = { key: 'shop', signature: 's'.repeat(86), audience: 'test', expiresAt: '2020-01-08T00:00:00.000Z' };
   const enqueue = async (issuedAt: string): Promise<unknown> =>
     account.ledger.enqueue([{ ...aPayout('q'), signed: { ...signature, issuedAt } }]);
   const ann = approval('ann', { payoutId: 'q' });

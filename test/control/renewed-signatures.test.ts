@@ -29,7 +29,13 @@ beforeEach(async () => {
   await account.ledger.enqueue([payout]);
   const intent = payout.signed && hashIntent(intentOf(account.platformId, payout, payout.signed));
   const said = { payoutId: 'p', intent: intent ?? '', decision: 'approve', reason: '', by: 'ann', ...PAYMENT } as const;
-  await addApproval(account.ledger, { ...said, at: iso(0), expiresAt: iso(DAY_MS), signature: 's' });
+  await addApproval(account.ledger, {
+    audience: TEST_AUDIENCE,
+    ...said,
+    at: iso(0),
+    expiresAt: iso(DAY_MS),
+    signature: 's',
+  });
 });
 afterEach(async () => {
   await account.close();

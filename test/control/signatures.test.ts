@@ -140,7 +140,7 @@ const WORKER = entryOf(2, 'worker-1', 'worker');
 const KEYRING = keyringOf(keyEntry(testKey(1)), WORKER);
 const fields = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
 const unsigned: PaidPayout = { ...fields, attempt: 1, txhash: 'h-1' };
-const signedFor = (audience: string | undefined): PaidPayout => ({
+const signedFor = (audience: string): PaidPayout => ({
   ...{ ...unsigned, signed: signIntent(fields, { audience }) },
 });
 const payout = signedFor(TEST_AUDIENCE);
@@ -176,7 +176,7 @@ it('a worker with a keyring signs nothing for a payout that was not signed, or w
     [{ ...payout, addressTo: 'a\nb' }, 'addressTo'],
     [{ ...payout, txhash: 'a\nb' }, 'txhash'],
     [signedFor('staging'), 'signed for "staging"'],
-    [signedFor(undefined), 'no audience'],
+    [signedFor(''), 'signed for another audience'],
     [payout, 'is revoked', revoked],
   ] as const)
     expect(sign(given, keyring)).toEqual({ kind: 'refused', message: expect.stringContaining(message) });

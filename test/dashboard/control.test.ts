@@ -158,6 +158,7 @@ it('the page of a payout says who signed and approved it, and what each rule say
     decision: 'approve',
     reason: '',
     by: 'bob',
+    audience: 'test',
     signature: 'x',
   };
   const times = { at: new Date().toISOString(), expiresAt: '2099-01-01T00:00:00.000Z' };

@@ -103,7 +103,13 @@ async function readAll({ redis: client, connection: { keys: own } }: typeof acco
 }
 
 it('payouts that are enqueued together are stored to the field like those that are enqueued one by one', async () => {
-  const signed = { key: 'k', signature: 's'.repeat(86), issuedAt: AT, expiresAt: '2030-01-02T00:00:00.000Z' };
+  const signed = {
+    key: 'k',
+    signature: 's'.repeat(86),
+    audience: 'test',
+    issuedAt: AT,
+    expiresAt: '2030-01-02T00:00:00.000Z',
+  };
   const payouts = [
     aPayout('a', { batch: 'b', reference: 'r "\\ \u{1f4b6}', metadata: { text: 'ä\u0000\ud800', list: [1.5, null] } }),
     aPayout('c', { symbol: 'USD', priority: 2_097_152, notBefore: '2031-01-01T00:00:00Z' }),

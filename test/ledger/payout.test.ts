@@ -7,7 +7,7 @@ import { aPayout } from './support/a-payout.js';
 
 const SIGNED = {
   ...{ key: 'shop', signature: `${'a'.repeat(85)}A` },
-  ...{ issuedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-08T00:00:00.000Z' },
+  ...{ issuedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-08T00:00:00.000Z', audience: 'test' },
 };
 
 function problemsOf(extra: object) {

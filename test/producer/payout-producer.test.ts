@@ -268,20 +268,19 @@ describe('a producer with a signing key', () => {
   });
 });
 
-/** As an earlier version, or another environment, signed and stored it. */
-async function enqueueFormer(audience: string | undefined) {
+/** As another environment signed and stored it. */
+async function enqueueElsewhere(audience: string) {
   const { platformId } = account;
-  const former = new IntentSigner({ key: KEY, platformId, audience: audience as string, clock: ago(60_000) });
+  const elsewhere = new IntentSigner({ key: KEY, platformId, audience, clock: ago(60_000) });
   const fields = payoutInputSchema.parse(payoutInput());
-  await account.ledger.enqueue([{ ...fields, signed: former.sign(fields) }]);
+  await account.ledger.enqueue([{ ...fields, signed: elsewhere.sign(fields) }]);
 }
 
 describe('enqueueing again', () => {
   it.each<[string, fault: string, PayoutInput, first: () => Promise<unknown>]>([
     ['that has expired', 'expired', FULL, async () => open({ clock: ago(8 * DAY_MS) }).enqueue(FULL)],
     ['that nobody gave', 'unsigned', FULL, async () => unsigned().enqueue(FULL)],
-    ['of a version without audiences', 'no_audience', payoutInput(), async () => enqueueFormer(undefined)],
-    ['for a long other audience', 'wrong_audience', payoutInput(), async () => enqueueFormer('x'.repeat(200))],
+    ['for a long other audience', 'wrong_audience', payoutInput(), async () => enqueueElsewhere('x'.repeat(200))],
   ])('renews a signature %s; without a key it leaves that as it is', async (_, fault, input, first) => {
     await first();
     expect(await verify()).toMatchObject({ fault, isTampering: false });

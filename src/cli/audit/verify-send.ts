@@ -113,12 +113,11 @@ function findRecordFault(payout: Payout, platformId: number, keyring: BoundKeyri
 
 /**
  * A key revoked later counts: it was valid when it signed. The audit reports revoked keys separately: a thief's
- * signature looks like the owner's. Signatures without an environment count, as they did at the send.
+ * signature looks like the owner's.
  */
 export function keysOfThen(keyring: BoundKeyring): KeyFinder {
   return {
     audience: keyring.audience,
-    acceptsUnbound: () => true,
     find: (name) => {
       const key = keyring.find(name);
       return key && { ...key, revoked: false };

@@ -19,7 +19,6 @@ const VARIABLES = [
   'PAYOUT_EXPLORERS',
   'STUCK_AFTER_MS',
   'PAYOUT_KEYS_FILE',
-  'PAYOUT_ACCEPT_UNBOUND_UNTIL',
 ] as const;
 
 /** Errors name the variable, which the operator can change. */
@@ -74,7 +73,6 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       explorers: config.PAYOUT_EXPLORERS,
       keysFile: config.PAYOUT_KEYS_FILE,
       audiences: config.PAYOUT_KEYS_FILE === undefined ? undefined : readAudiences(environment),
-      acceptUnboundUntil: config.PAYOUT_ACCEPT_UNBOUND_UNTIL,
       policyFiles: readPolicyFiles(environment),
       redisReplicas: config.REDIS_REPLICAS,
       logger,

@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.js';
 import { readConfig, readSettings, type Environment } from '../../base/config.js';
-import { openAudience } from '../../control/keys/audience.js';
 import { createLogger } from '../../base/create-logger.js';
 import { NotifyStatus, startNotifyServer } from '../../notifications/notify-server.js';
 import { runNotifier } from '../../notifications/start-notifier.js';
@@ -10,7 +8,7 @@ import { ReceiptVerifier } from '../../control/intents/receipt.js';
 import { type CliContext, outliveHangup } from '../context/cli-context.js';
 import { hasKeyring, readAudiences, requireKeys } from '../context/keys.js';
 import { readPlatformIds } from '../context/accounts.js';
-import { help, readVariable } from '../context/flags.js';
+import { help } from '../context/flags.js';
 
 export function defineNotifyCommand(command: Command, context: CliContext): void {
   command
@@ -74,11 +72,10 @@ say whether a final state is verified. docs/notifications.md has the format, and
 function openVerifiers(environment: Environment): ReadonlyMap<number, ReceiptVerifier> {
   if (!hasKeyring(environment)) return new Map();
   const keyring = requireKeys(environment);
-  const until = readVariable('PAYOUT_ACCEPT_UNBOUND_UNTIL', environment);
   return new Map(
-    [...readAudiences(environment)].map(([platformId, audience]) => {
-      const bound = keyring.for(openAudience(audience, until, systemClock));
-      return [platformId, new ReceiptVerifier(platformId, bound)];
-    }),
+    [...readAudiences(environment)].map(([platformId, audience]) => [
+      platformId,
+      new ReceiptVerifier(platformId, keyring.for(audience)),
+    ]),
   );
 }

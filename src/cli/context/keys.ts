@@ -1,10 +1,8 @@
 import { type Environment, mayReadOpenSecrets, readConfig } from '../../base/config.js';
-import { systemClock } from '../../base/clock.js';
 import { InvalidConfigError } from '../../base/errors.js';
 import { audienceOf } from '../../base/settings.js';
 import type { ApprovalCheck } from '../../control/approvals/approvable-payout.js';
 import type { ReceiptVerdict, ReceiptVerifier } from '../../control/intents/receipt.js';
-import { openAudience } from '../../control/keys/audience.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
 import { readSigningKey, type SigningKey } from '../../control/keys/signing-key.js';
 import type { PayoutProducerOptions } from '../../control/payout-producer.js';
@@ -81,8 +79,7 @@ export function findKeyring(environment: Environment): BoundKeyring | undefined 
 }
 
 export function requireKeyring(environment: Environment): BoundKeyring {
-  const until = readVariable('PAYOUT_ACCEPT_UNBOUND_UNTIL', environment);
-  return requireKeys(environment).for(openAudience(readAudience(environment), until, systemClock));
+  return requireKeys(environment).for(readAudience(environment));
 }
 
 export async function requirePolicy(environment: Environment): Promise<LoadedPolicy> {

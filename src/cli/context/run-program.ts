@@ -45,43 +45,20 @@ Examples:
 Run \`payouts <command> --help\` for the options and examples of a command.
 `;
 
-/** Former names work until the next release, with a notice. */
-const RENAMED: Readonly<Record<string, string>> = {
-  keygen: 'keys generate',
-  sign: 'keys sign',
-  verify: 'keys verify',
-  'journal adopt': 'audit adopt-journal',
-  'journal upgrade': 'audit upgrade-journal',
-  journal: 'audit',
-};
-
-function rename(args: readonly string[], writeError: CliContext['writeError']): readonly string[] {
-  const [first, ...others] = args;
-  if (first === 'help') return [first, ...rename(others, writeError)];
-  for (const [former, present] of Object.entries(RENAMED)) {
-    const words = former.split(' ');
-    if (!words.every((word, index) => args[index] === word)) continue;
-    writeError(`payouts: "${former}" is now "${present}"; the old name works until the next release\n`);
-    return [...present.split(' '), ...args.slice(words.length)];
-  }
-  return args;
-}
-
 /** The environment becomes the chosen account's before the command acts. */
 type RunContext = Omit<CliContext, 'environment'> & { environment: Environment };
 
 type ChooseAccount = (given: string | undefined, scope: 'one' | 'all') => Promise<void>;
 
 /**
- * @param given - the arguments after the program's name
+ * @param args - the arguments after the program's name
  * @returns the exit code; errors are already on stderr
  */
 export async function runProgram(
   groups: readonly CommandGroup[],
-  given: readonly string[],
+  args: readonly string[],
   context: CliContext,
 ): Promise<number> {
-  const args = rename(given, context.writeError);
   const own: RunContext = { ...context };
   let account: ChosenAccount | undefined;
   const choose: ChooseAccount = async (wanted, scope) => {

@@ -10,7 +10,6 @@ import {
   WORKER_COMMAND_SETTINGS,
   WORKER_SETTINGS,
 } from '../../base/settings.js';
-import { openAudience } from '../../control/keys/audience.js';
 import type { Keyring } from '../../control/keys/keyring.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import { openAccount } from '../../queues/open-account.js';
@@ -24,8 +23,8 @@ import { type BeginCheck, type Check, type CheckResult, runEach } from './check-
 import { checkGateway, checkWorker } from './check-services.js';
 
 const { healthHost, healthPort } = WORKER_COMMAND_SETTINGS;
-const { keysFile, acceptUnboundUntil } = CONTROL_SETTINGS;
-const SETTINGS = { ...WORKER_SETTINGS, healthHost, healthPort, keysFile, acceptUnboundUntil };
+const { keysFile } = CONTROL_SETTINGS;
+const SETTINGS = { ...WORKER_SETTINGS, healthHost, healthPort, keysFile };
 
 type Settings = ReturnType<typeof readSettings<typeof SETTINGS>>;
 
@@ -105,7 +104,7 @@ async function* checkAccount(
     yield { name: 'audience', ...(await checkAudience(undefined, audience)) };
     return;
   }
-  const bound = keyring?.for(openAudience(audience, settings.acceptUnboundUntil, clock));
+  const bound = keyring?.for(audience);
   // The checks of the journal report one that cannot be read.
   const readJournaled = async (): Promise<number> =>
     (await readJournal(journalDir, platformId).catch(() => undefined))?.knownReplicas ?? 0;

@@ -155,7 +155,7 @@ function verifyPayout(platformId: number, payout: Payout, keyring: KeyFinder): I
 }
 
 /** Never read: without a signature the verdict says so. */
-const UNSIGNED: Omit<StoredSignature, 'key' | 'signature'> = { issuedAt: '', expiresAt: '' };
+const UNSIGNED: Omit<StoredSignature, 'key' | 'signature'> = { audience: '', issuedAt: '', expiresAt: '' };
 
 function describeVerified(
   payoutId: string,

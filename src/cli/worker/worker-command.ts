@@ -163,7 +163,6 @@ function readWorkerSetup(environment: Environment) {
       ...WORKER_SETTINGS,
       ...WORKER_COMMAND_SETTINGS,
       keysFile: CONTROL_SETTINGS.keysFile,
-      acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
     },
     environment,
   );

@@ -9,8 +9,7 @@ export const ACT_NAMES = ['resend', 'resume', 'adopt'] as const;
 const value = z.string().max(300);
 
 const storedAct = z.strictObject({
-  /** Undefined in version 1, which had no such line. */
-  audience: value.optional(),
+  audience: value,
   act: z.enum(ACT_NAMES),
   payoutId: value,
   intent: value,

@@ -76,7 +76,7 @@ export function identify(payout: Payout, { platformId, keyring, now }: ApprovalV
 }
 
 /** Never used: without a signature the verdict says so. */
-const UNSIGNED = { issuedAt: '', expiresAt: '' };
+const UNSIGNED = { audience: '', issuedAt: '', expiresAt: '' };
 
 /** @throws NotVerifiedError if the person signed or requested the payout and approves it */
 export function checkApprover({ about }: DecidablePayout, person: string, decision: ApprovalDecision): void {

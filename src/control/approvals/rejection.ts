@@ -108,7 +108,6 @@ function verify(
 function keepRevoked(keyring: KeyFinder): KeyFinder {
   return {
     audience: keyring.audience,
-    acceptsUnbound: () => keyring.acceptsUnbound(),
     find: (name) => {
       const key = keyring.find(name);
       return key && { ...key, revoked: false };

@@ -67,7 +67,7 @@ export function proofOf({ reference, notBefore }: SignedFields, signed: StoredSi
   const isPlain = (time: string): boolean => new Date(time).toISOString() === time;
   return {
     signature,
-    ...(audience !== undefined && { audience }),
+    audience,
     ...(isPlain(issuedAt) ? {} : { issuedAt }),
     ...(isPlain(expiresAt) ? {} : { expiresAt }),
     ...(metadata !== undefined && { metadataHash: hashText(metadata) }),

@@ -23,18 +23,13 @@ export type StatementType = 'intent' | 'approval' | 'act' | 'receipt';
 
 /**
  * The text that is signed.
- * @param audience - undefined for version 1, which had no such line
  * @throws StatementError, as every format or sign function of a statement does
  */
-export function formatStatement(
-  type: StatementType,
-  audience: string | undefined,
-  lines: readonly StatementLine[],
-): string {
-  const [version, bound]: [string, readonly StatementLine[]] =
-    audience === undefined ? ['v1', []] : ['v2', [['audience', audience]]];
-  const all = [...bound, ...lines].map(([name, value]) => `${name}=${checkValue(name, value)}\n`);
-  return `payout-queue ${type} ${version}\n${all.join('')}`;
+export function formatStatement(type: StatementType, audience: string, lines: readonly StatementLine[]): string {
+  const all = [['audience', audience] as const, ...lines].map(
+    ([name, value]) => `${name}=${checkValue(name, value)}\n`,
+  );
+  return `payout-queue ${type} v1\n${all.join('')}`;
 }
 
 function checkValue(name: string, value: string): string {

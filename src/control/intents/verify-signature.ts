@@ -10,7 +10,6 @@ export const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 export interface SignatureFault {
   readonly fault:
     | 'wrong_audience'
-    | 'no_audience'
     | 'unknown_key'
     | 'wrong_role'
     | 'revoked_key'
@@ -23,7 +22,7 @@ export interface SignatureFault {
 }
 
 interface Signed {
-  readonly audience?: string | undefined;
+  readonly audience: string;
   readonly key: string;
   readonly at: string;
   readonly signature: string;

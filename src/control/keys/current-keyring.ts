@@ -1,5 +1,4 @@
 import type { Logger } from '../../base/logger.js';
-import type { Audience } from './audience.js';
 import { CurrentFile } from './current-file.js';
 import { type KeyFinder, type Keyring, type KeyringKey, readKeyringFile } from './keyring.js';
 
@@ -30,10 +29,10 @@ export class CurrentKeyring implements Pick<Keyring, 'keys' | 'find'> {
     return this.#file.content.find(name);
   }
 
-  for(audience: Audience): AccountKeyring {
+  for(audience: string): AccountKeyring {
     const file = this.#file;
     return {
-      ...audience,
+      audience,
       get keys() {
         return file.content.keys;
       },

@@ -109,8 +109,8 @@ export class Keyring {
   }
 
   /** @internal */
-  for({ audience, acceptsUnbound }: Audience): BoundKeyring {
-    return Object.assign(new Keyring(this.#content), { audience, acceptsUnbound });
+  for(audience: string): BoundKeyring {
+    return Object.assign(new Keyring(this.#content), { audience });
   }
 
   get keys(): readonly KeyringKey[] {

@@ -1,6 +1,5 @@
 import { audienceOf } from '../../base/settings.js';
 import { systemClock } from '../../base/clock.js';
-import { type Audience, openAudience } from '../../control/keys/audience.js';
 import { CurrentFile } from '../../control/keys/current-file.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
 import { type LoadedPolicy, readPolicyFile } from '../../control/policy/policy-file.js';
@@ -11,20 +10,16 @@ import type { DashboardOptions } from '../dashboard-options.js';
 /** A dashboard's keyring and policies, each as its file is now. */
 export class ControlFiles {
   readonly #keyring: FreshFile<Keyring> | undefined;
-  readonly #audiences = new Map<number, Audience>();
+  readonly #audiences = new Map<number, string>();
   readonly #policies = new Map<number, FreshFile<LoadedPolicy>>();
 
   /** @throws InvalidConfigError if a file is missing, untrusted or invalid */
-  constructor(
-    { platformId: given, keysFile, audiences, acceptUnboundUntil, policyFiles = new Map() }: DashboardOptions,
-    logger: Logger,
-  ) {
+  constructor({ platformId: given, keysFile, audiences, policyFiles = new Map() }: DashboardOptions, logger: Logger) {
     if (keysFile !== undefined) {
       this.#keyring = new FreshFile('the keyring', () => readKeyringFile(keysFile, 'keysFile'), logger);
     }
     for (const platformId of keysFile === undefined ? [] : [given].flat()) {
-      const audience = requireAudience(audiences, platformId);
-      this.#audiences.set(platformId, openAudience(audience, acceptUnboundUntil, systemClock));
+      this.#audiences.set(platformId, requireAudience(audiences, platformId));
     }
     for (const [platformId, file] of policyFiles) {
       const read = (): LoadedPolicy =>
@@ -35,7 +30,7 @@ export class ControlFiles {
 
   keyringOf(platformId: number): BoundKeyring | undefined {
     const audience = this.#audiences.get(platformId);
-    return audience && this.#keyring?.content.for(audience);
+    return audience === undefined ? undefined : this.#keyring?.content.for(audience);
   }
 
   policyOf(platformId: number): LoadedPolicy | undefined {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { verifyApprovals } from '../../../src/control/approvals/approvable-payout.js';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import { TEST_TRUST } from '../../control/support/keys.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { takeLease } from '../../ledger/contract/ledger-rig.js';
 import { until } from '../../support/until.js';
 import { ADDRESS, openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
@@ -21,7 +21,7 @@ afterEach(async () => rig.close());
 
 /** Whose approvals and rejections a worker counts, and what it says of the others. */
 async function counted(payoutId: string) {
-  const keyring = readKeyringFile(rig.env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_TRUST);
+  const keyring = readKeyringFile(rig.env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_AUDIENCE);
   const payout = await cli.ledger.require(payoutId);
   const judged = verifyApprovals(payout, { platformId: cli.platformId, keyring, now: Date.now() });
   return judged.map(({ approval, person, message = '' }) => `${approval.decision} ${person ?? message}`);
@@ -244,7 +244,7 @@ it('approvals that are signed elsewhere are signed with a key without a write to
   for (const payoutId of ['p', 'q']) await rig.hold(payoutId);
   const { stdout: signed } = await cli.run('approve', 'p', 'q', '--offline', '--key', rig.files.ann, '--yes');
   const wrong = await store(`${signed}{"payoutId":"p"}`);
-  await cli.refused(2, /^line 3: intent: is missing\n/, ...wrong);
+  await cli.refused(2, /^line 3: audience: is missing\nline 3: intent: is missing\n/, ...wrong);
   for (const args of [
     [...wrong, '--key', rig.files.ann],
     ['approve', 'p', '--offline'],

@@ -1,5 +1,4 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import type { Audience } from '../../../src/control/keys/audience.js';
 import { Keyring, type BoundKeyring, type KeyRole } from '../../../src/control/keys/keyring.js';
 import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
 
@@ -35,9 +34,7 @@ export function keyEntry(privateKey: KeyObject, changes: Partial<KeyEntry> = {})
 /** For which environment the tests sign; workers of the tests have it as PAYOUT_AUDIENCE. */
 export const TEST_AUDIENCE = 'test';
 
-export const TEST_TRUST: Audience = { audience: TEST_AUDIENCE, acceptsUnbound: () => false };
-
 /** A keyring with which signatures count that are meant for {@link TEST_AUDIENCE}, and no others. */
 export function keyringOf(...keys: readonly KeyEntry[]): BoundKeyring {
-  return Keyring.parse({ version: 1, keys }).for(TEST_TRUST);
+  return Keyring.parse({ version: 1, keys }).for(TEST_AUDIENCE);
 }

@@ -24,8 +24,7 @@ export function entryOf(key: number, name: string, role: KeyRole, changes: Parti
 
 interface Signing {
   readonly at?: number;
-  /** Undefined is none, as earlier versions signed. */
-  readonly audience?: string | undefined;
+  readonly audience?: string;
   readonly metadata?: string | undefined;
   readonly requestedBy?: string | undefined;
 }
@@ -34,7 +33,7 @@ interface Signing {
 export function signIntent(fields: SignedFields, signing: Signing = {}): IntentSignature {
   const { audience, at = NOW, metadata, requestedBy } = { audience: TEST_AUDIENCE, ...signing };
   const key = { name: 'shop', privateKey: testKey(1) };
-  const options = { key, platformId: PLATFORM, audience: audience as string, clock: { wallNow: () => at } };
+  const options = { key, platformId: PLATFORM, audience, clock: { wallNow: () => at } };
   return new IntentSigner(options).sign(fields, { metadata, requestedBy });
 }
 

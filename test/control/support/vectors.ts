@@ -12,8 +12,7 @@ interface Vectors {
     readonly statements: readonly {
       readonly name: string;
       readonly kind: StatementType;
-      /** Version 1 had none. */
-      readonly audience?: string;
+      readonly audience: string;
       readonly platformId: number;
       readonly fields: Readonly<Record<string, string | number>>;
     }[];

@@ -64,7 +64,7 @@ export const APPROVALS: readonly ApprovalAttack[] = [
   signedBy('bob', { amount: '0.5' }),
   signedBy('bob', { audience: 'staging' }),
   signedBy('bob', { audience: 'staging' }, { audience: TEST_AUDIENCE }),
-  signedBy('bob', { audience: undefined }),
+  signedBy('bob', { audience: '' }),
   signedBy('bob', { decision: 'reject' }, { decision: 'approve' }),
   bringing('an approval of another payout, with this one named', async (target) => ({
     ...{ ...(await approve(target, 'bob', { payoutId: 'P-other' })), payoutId: target.payoutId },

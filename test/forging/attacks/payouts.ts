@@ -34,8 +34,7 @@ export const ALTERED: readonly Attack[] = [
   removed('symbol', 'bad_signature'),
   removed('exp', 'fields'),
   removed('key sig sigRest iat exp', 'unsigned'),
-  // As of an earlier version.
-  removed('aud', 'no_audience'),
+  removed('aud', 'wrong_audience'),
 ];
 
 const set = (fields: Readonly<Record<string, string>>, expect: Attack['expect']): Attack =>
@@ -100,9 +99,8 @@ export const FORGED: readonly Attack[] = [
   signedWith({ days: [0, 8] }, 'lifetime'),
   // Before the journal was begun.
   signedWith({ days: [-1, 5] }, 'before_birth'),
-  // Another environment, of the same keys and account; and none, as an earlier version signed.
+  // Another environment, of the same keys and account.
   signedWith({ audience: 'staging' }, 'wrong_audience'),
-  signedWith({ audience: undefined }, 'no_audience'),
   row('signed for another environment, and this one named beside it', 'bad_signature', async (target) =>
     invent(target, { audience: 'staging' }, { aud: TEST_AUDIENCE }),
   ),

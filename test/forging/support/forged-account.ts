@@ -47,17 +47,16 @@ export interface SignOptions {
   readonly as?: string;
   readonly platformId?: number;
   /** The environment that is signed, and stored. */
-  readonly audience?: string | undefined;
+  readonly audience?: string;
   readonly days?: Days;
   readonly requestedBy?: string;
   readonly metadata?: string;
 }
 
 export function signPayout(platformId: number, fields: SignedFields, options: SignOptions = {}): IntentSignature {
-  const { key = 'shop', days = [0, 1], requestedBy, metadata } = options;
+  const { key = 'shop', days = [0, 1], requestedBy, metadata, audience = TEST_AUDIENCE } = options;
   const { at: issuedAt, expiresAt } = timesOf(days);
   const times = { issuedAt, expiresAt };
-  const audience = 'audience' in options ? options.audience : TEST_AUDIENCE;
   const intent = intentOf(options.platformId ?? platformId, fields, { ...times, audience, metadata, requestedBy });
   const signature = signText(formatIntent(intent), testKey(KEYS[key]));
   return { key: options.as ?? key, signature, ...times, ...(requestedBy !== undefined && { requestedBy }), audience };
@@ -194,7 +193,7 @@ export class ForgedAccount {
   signatureFields(fields: SignedPayment, options: SignOptions = {}): Record<string, string> {
     const { key, signature, issuedAt, expiresAt, audience } = signPayout(this.platformId, fields, options);
     const parts = { sig: signature.slice(0, 64), sigRest: signature.slice(64) };
-    return { key, ...parts, iat: issuedAt, exp: expiresAt, ...(audience !== undefined && { aud: audience }) };
+    return { key, ...parts, iat: issuedAt, exp: expiresAt, aud: audience };
   }
 
   async tamperings(): Promise<readonly { readonly payoutId: string; readonly reason: string }[]> {

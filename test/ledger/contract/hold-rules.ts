@@ -39,7 +39,9 @@ const holdsNothing = async (...attempts: number[]) => {
 
 it('payouts signed before a time are those that wait, in order, whose signature counts', async () => {
   const signed = async (payoutId: string, issuedAt: string, expiresAt = '2040-01-01T00:00:00.000Z') =>
-    rig.enqueue(payoutId, { signed: { key: 'shop', signature: 'x'.repeat(86), issuedAt, expiresAt } });
+    rig.enqueue(payoutId, {
+      signed: { key: 'shop', signature: 'x'.repeat(86), audience: 'test', issuedAt, expiresAt },
+    });
   await signed('q', '2029-12-31T23:59:59.999Z');
   await signed('p', '2029-12-01T00:00:00.000Z');
   await signed('on-time', '2030-01-01T00:00:00.000Z');
@@ -145,7 +147,8 @@ it.each([
 });
 
 const SAID: SignedApproval = {
-  ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'approve', reason: '', by: 'ann-1', signature: 's'.repeat(86) },
+  ...{ audience: 'test', payoutId: 'p', intent: '0'.repeat(64), decision: 'approve', reason: '', by: 'ann-1' },
+  signature: 's'.repeat(86),
   ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
 };
 const LATER = { at: '2030-01-01T01:00:00.000Z' };

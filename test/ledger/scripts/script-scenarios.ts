@@ -256,6 +256,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   scene('add-approval', queued('p'), async ({ ledger }) => {
     const [at, expiresAt] = ['2030-01-01T09:00:00.000Z', '2030-01-02T09:00:00.000Z'];
     const said = {
+      audience: 'test',
       payoutId: 'p',
       intent: 'ab'.repeat(32),
       decision: 'approve',

@@ -211,6 +211,7 @@ it.each([
 it('a rejection is judged where it comes while the payout waits for its second', async () => {
   const REJECTION: SignedApproval = {
     ...{
+      audience: 'test',
       payoutId: 'p',
       intent: '0'.repeat(64),
       decision: 'reject',
@@ -232,7 +233,7 @@ it('what a policy counts is noted with the begin, in journal and ledger', async 
   const judged = [{ policy: 'f'.repeat(64), usd: '12500000' }, { policy: 'e'.repeat(64) }] as const;
   const signed = {
     ...{ intent: '0'.repeat(64), key: 'shop', issuedAt: 1, expiresAt: 2 },
-    proof: { signature: 's'.repeat(86) },
+    proof: { signature: 's'.repeat(86), audience: 'test' },
   };
   const permitAll: SendAuthority['permit'] = ({ payoutId }) =>
     payoutId === 'p'

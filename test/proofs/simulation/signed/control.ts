@@ -42,7 +42,7 @@ export const KEYRING = keyringOf(
   ...APPROVER_KEYS.map(({ name, person, private: key }) => keyEntry(key, { name, person, role: 'approver' })),
 );
 
-export function signAct(stated: Act, key: KeyObject): SignedAct {
+export function signAct(stated: Omit<Act, 'audience'>, key: KeyObject): SignedAct {
   const act = { audience: TEST_AUDIENCE, ...stated };
   return { ...act, signature: signText(formatAct(PLATFORM_ID, act), key) };
 }
@@ -96,7 +96,7 @@ function openBook(world: Pick<World, 'now' | 'fail'>, settings: Settings) {
   const { guardMs } = settings;
   const payments = new Map<string, number>();
   const intents = new Map<string, Readonly<{ payoutId: string; payment: string }>>();
-  const acts = new Map<string, Act>();
+  const acts = new Map<string, Omit<Act, 'audience'>>();
   const journals = new Map<
     string,
     { pausedBy: string | undefined; pausedAt: number; endedUpTo: number; used: Map<string, string> }
@@ -145,7 +145,7 @@ function openBook(world: Pick<World, 'now' | 'fail'>, settings: Settings) {
   };
 
   return {
-    noteAct: (hash: string, act: Act) => acts.set(hash, act),
+    noteAct: (hash: string, act: Omit<Act, 'audience'>) => acts.set(hash, act),
     knowsIntent: (intent: string) => intents.has(intent),
     mayArrive: (payoutId: string) =>
       world.now - (triedAt.get(payoutId) ?? -Infinity) <= 1.002 * inFlightOf(settings) + 1_000,
