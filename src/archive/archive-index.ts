@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { txhashKey, txhashSpellings } from '../base/fields.js';
+import { txhashKey } from '../base/fields.js';
 import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 
@@ -14,13 +14,13 @@ export type ArchiveKey = { readonly payoutId: string } | { readonly txhash: stri
 const HASH_BYTES = 8;
 
 function hashOf(key: ArchiveKey): Buffer {
-  const text = 'payoutId' in key ? `payoutId ${key.payoutId}` : `txhash ${key.txhash}`;
+  const text = 'payoutId' in key ? `payoutId ${key.payoutId}` : `txhash ${txhashKey(key.txhash)}`;
   return createHash('sha256').update(text).digest().subarray(0, HASH_BYTES);
 }
 
 export function toIndexEntries(payouts: readonly Payout[]): Buffer {
   const keys = payouts.flatMap(({ payoutId, txhash }): ArchiveKey[] =>
-    txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash: txhashKey(txhash) }],
+    txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash }],
   );
   return Buffer.concat(keys.map(hashOf));
 }
@@ -32,8 +32,7 @@ export function toIndexEntries(payouts: readonly Payout[]): Buffer {
 export async function mayHave(index: string, key: ArchiveKey): Promise<boolean> {
   try {
     const entries = await readFile(index);
-    const spellings = 'payoutId' in key ? [key] : txhashSpellings(key.txhash).map((txhash) => ({ txhash }));
-    return spellings.some((spelling) => entries.includes(hashOf(spelling)));
+    return entries.includes(hashOf(key));
   } catch (error) {
     if (isMissing(error)) return true;
     throw error;

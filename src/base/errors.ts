@@ -102,7 +102,7 @@ export class RedisUnavailableError extends PayoutError {
 }
 
 /**
- * A newer version of this package wrote the ledger or a send journal, and only that can read it. Nothing was changed.
+ * Another version of this package wrote the ledger or a send journal, and only that can read it. Nothing was changed.
  */
 export class UnsupportedFormatError extends PayoutError {
   constructor(message: string) {

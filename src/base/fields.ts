@@ -97,13 +97,6 @@ export function txhashKey(txhash: string): string {
   return hexDigits(txhash)?.toLowerCase() ?? txhash;
 }
 
-/** The possible index entries of a transaction: its key, then the form of versions before the key. */
-export function txhashSpellings(txhash: string): string[] {
-  if (hexDigits(txhash) === undefined) return [txhash];
-  const key = txhashKey(txhash);
-  return [key, txhash, `0x${key}`, key.toUpperCase(), `0x${key.toUpperCase()}`];
-}
-
 export function isSameTxhash(one: string | undefined, other: string | undefined): boolean {
   return one !== undefined && other !== undefined && txhashKey(one) === txhashKey(other);
 }

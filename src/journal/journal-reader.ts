@@ -208,7 +208,7 @@ export interface StoredJournal extends ReadableJournal {
  * Reads the journal of an account without creating, changing or locking anything.
  * @param dir - the folder of the journals
  * @returns undefined if there is none
- * @throws UnsupportedFormatError if a newer version wrote it; Error if it cannot be read
+ * @throws UnsupportedFormatError if another version wrote it; Error if it cannot be read
  */
 export async function readJournal(dir: string, platformId: number): Promise<StoredJournal | undefined> {
   const path = journalPath(dir, platformId);

@@ -109,7 +109,7 @@ async function adoptSend(
       detail,
       ...toRecordFields(request),
     ],
-    [keys.payout(payoutId), keys.removedBucket(payoutId), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))],
+    [keys.payout(payoutId), keys.removedBucket(payoutId), ...(txhash === '' ? [] : [keys.txhashBucket(txhash)])],
   );
 }
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { txhashSpellings } from '../base/fields.js';
+import { txhashKey } from '../base/fields.js';
 import { ENDED_STATES, PAYOUT_STATES, type PayoutState } from './states.js';
 
 export interface PayoutIndex {
-  readonly sortedSet: string;
-  /** Continues the sorted set, if present. */
-  readonly stream: string | undefined;
+  readonly key: string;
+  /** Else a sorted set. */
+  readonly isStream: boolean;
 }
 
 /**
@@ -17,10 +17,9 @@ export interface PayoutIndex {
  * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has |
  * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt without a response |
  * | `payout:<payoutId>` | hash | one payout with its history |
- * | `state:<state>` | sorted set | payoutIds in the order in which they entered the state |
- * | `ended:<state>` | stream | the same for states that are never left, since format 4: a quarter of a sorted set's size |
+ * | `state:<state>` | sorted set; stream for a state that is never left, at a quarter of the size | payoutIds in the order in which they entered the state |
  * | `batch:<batch>` | sorted set | payoutIds in the order of acceptance |
- * | `txhash:<bucket>` | hash | {@link shortTxhash} of the txhash's key → payoutId, spread over small hashes, which Redis stores compactly; the whole key before format 4 |
+ * | `txhash:<bucket>` | hash | {@link shortTxhash} → payoutId, spread over small hashes, which Redis stores compactly |
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `scheduled` | sorted set | `<notBefore> <payoutId>` of queued payouts with a `notBefore`, in the order of these texts |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
@@ -124,43 +123,34 @@ export class LedgerKeys {
     return `${this.prefix}:state:${state}`;
   }
 
-  /** For a state that is never left; {@link state} has its entries from before format 4. */
-  ended(state: PayoutState): string {
-    return `${this.prefix}:ended:${state}`;
-  }
-
   /** In the order in which they entered the state. */
   stateIndex(state: PayoutState): PayoutIndex {
-    return { sortedSet: this.state(state), stream: ENDED_STATES.includes(state) ? this.ended(state) : undefined };
+    return { key: this.state(state), isStream: ENDED_STATES.includes(state) };
   }
 
   /** In the order of acceptance. */
   batchIndex(batch: string): PayoutIndex {
-    return { sortedSet: this.batch(batch), stream: undefined };
+    return { key: this.batch(batch), isStream: false };
   }
 
   batch(batch: string): string {
     return `${this.prefix}:batch:${batch}`;
   }
 
-  /** The small hashes that may have a transaction: one for each of {@link txhashSpellings}. */
-  txhashBuckets(txhash: string): string[] {
-    return txhashSpellings(txhash).map((spelling) => `${this.prefix}:txhash:${bucketOf(spelling)}`);
+  /** The small hash that may have a transaction. */
+  txhashBucket(txhash: string): string {
+    return `${this.prefix}:txhash:${bucketOf(txhashKey(txhash))}`;
   }
 
   removedBucket(payoutId: string): string {
     return `${this.prefix}:removed:${bucketOf(payoutId)}`;
   }
 
-  /**
-   * The keys of every script: in the order of {@link KEY_CONSTANTS}, then of the states, then of those that are never
-   * left.
-   */
+  /** The keys of every script: in the order of {@link KEY_CONSTANTS}, then of the states. */
   get ofEveryScript(): readonly string[] {
     return [
       ...KEY_CONSTANTS.map((name) => this[name.toLowerCase() as Lowercase<typeof name>]),
       ...PAYOUT_STATES.map((state) => this.state(state)),
-      ...ENDED_STATES.map((state) => this.ended(state)),
     ];
   }
 }
@@ -189,7 +179,7 @@ const BUCKET_DIGITS = 3;
 
 /** A txhash in its bucket: prelude/outcome.lua writes it, and says why it is enough. */
 export function shortTxhash(txhash: string): string {
-  return ` ${sha1(txhash).slice(BUCKET_DIGITS, 23)}`;
+  return sha1(txhashKey(txhash)).slice(BUCKET_DIGITS, 23);
 }
 
 function sha1(text: string): string {

@@ -1,9 +1,10 @@
 import { type ChainableCommander, Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
-import { UnreadableRecordError, UnsupportedFormatError } from '../base/errors.js';
+import { UnreadableRecordError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { toRedisError } from '../base/redis-errors.js';
 import { readSource } from '../base/source-path.cjs';
+import { otherFormat, STORED_FORMAT } from '../base/stored-format.js';
 import { KEY_CONSTANTS, LedgerKeys } from './keys.js';
 import {
   ENDED_STATES,
@@ -175,22 +176,7 @@ export const SCRIPT_NAMES = [
 
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 
-/**
- * The newest readable ledger format: the meaning of records, keys and counters. A newer ledger is refused.
- * Format 1 (attempts known by their epoch, no mark) is read, and marked by the first script that runs.
- * Format 3 has payouts that are `held`, a state that earlier versions do not know.
- * Format 4 is compact. Buckets have a part of a txhash's SHA-1; the index of a state that is never left is a stream.
- * Histories have codes of states and times in base 36.
- */
-const LEDGER_FORMAT = 4;
-
-/**
- * The format of a new ledger, which the earlier version reads too. The first `held` payout makes it 3, the first lease
- * 4; until then nothing changes for processes of the earlier version.
- */
-const NEW_LEDGER_FORMAT = 2;
-
-const NEWER_FORMAT = -10;
+const OTHER_FORMAT = -10;
 
 /** The beginning of every script. A part uses only the parts before it, and the last one can end the script. */
 export const PRELUDE_PARTS = [
@@ -219,7 +205,7 @@ export function scriptSource(name: ScriptName): string {
 }
 
 /**
- * The tables of states.ts and transitions.ts, and the keys' names, as Lua: a script cannot make an undefined
+ * The tables of states.ts, and the keys' names, as Lua: a script cannot make an undefined
  * transition.
  */
 function constants(): string {
@@ -227,12 +213,11 @@ function constants(): string {
     const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
     return `${from} = { ${toLuaSet(targets)} }`;
   });
-  const firstEnded = KEY_CONSTANTS.length + PAYOUT_STATES.length;
   return [
     `local ${KEY_CONSTANTS.join(', ')} = unpack(KEYS, 1, ${KEY_CONSTANTS.length})`,
     `local INDEX = { ${toLuaKeys(PAYOUT_STATES, KEY_CONSTANTS.length)} }`,
-    `local ENDED = { ${toLuaKeys(ENDED_STATES, firstEnded)} }`,
-    `local OWN = ${firstEnded + ENDED_STATES.length}`,
+    `local ENDED = { ${toLuaSet(ENDED_STATES)} }`,
+    `local OWN = ${KEY_CONSTANTS.length + PAYOUT_STATES.length}`,
     `local ALLOWED = { ${rows.join(', ')} }`,
     `local CODE = { ${PAYOUT_STATES.map((state) => `${state} = '${STATE_CODE[state]}'`).join(', ')} }`,
     `local STATE_OF = { ${PAYOUT_STATES.map((state) => `${STATE_CODE[state]} = '${state}'`).join(', ')} }`,
@@ -241,8 +226,7 @@ function constants(): string {
     `local UNSENT = { ${toLuaSet(UNSENT_STATES)} }`,
     `local KEPT = { ${toLuaSet(KEPT_STATES)} }`,
     `local PAYOUT_PREFIX = string.sub(LEDGER, 1, -7) .. 'payout:'`,
-    `local FORMAT = ${LEDGER_FORMAT}`,
-    `local NEW_FORMAT = ${NEW_LEDGER_FORMAT}`,
+    `local FORMAT = '${STORED_FORMAT}'`,
   ].join('\n');
 }
 
@@ -263,8 +247,8 @@ export type RunScript = (
 
 /**
  * Prepares a connection for the scripts.
- * @returns a function that runs one script. It throws RedisUnavailableError, UnsupportedFormatError if the ledger is
- * newer, or an Error with the script's name and Redis's words if the script failed.
+ * @returns a function that runs one script. It throws RedisUnavailableError, UnsupportedFormatError if the ledger has
+ * another format, or an Error with the script's name and Redis's words if the script failed.
  */
 function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
   for (const name of SCRIPT_NAMES) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
@@ -278,20 +262,14 @@ function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
     } catch (error) {
       throw toScriptError(name, toRedisError(error));
     }
-    if (Array.isArray(reply) && reply[0] === NEWER_FORMAT) throw newerFormat(reply[1]);
+    if (Array.isArray(reply) && reply[0] === OTHER_FORMAT) throw otherFormat('ledger in Redis', reply[1]);
     return reply;
   };
 }
 
-/** @throws UnsupportedFormatError if a ledger's format, as in its hash, is newer than this program */
+/** @throws UnsupportedFormatError if a ledger's format, as in its hash, is another one than this program's */
 export function checkFormat(format: string | null | undefined): void {
-  if (Number(format ?? 0) > LEDGER_FORMAT) throw newerFormat(format);
-}
-
-function newerFormat(format: unknown): UnsupportedFormatError {
-  return new UnsupportedFormatError(
-    `The ledger in Redis has format ${String(format)}; this version of payout-queue reads formats 1 to ${LEDGER_FORMAT}. Run the version that wrote it, or a newer one.`,
-  );
+  if (format != null && format !== String(STORED_FORMAT)) throw otherFormat('ledger in Redis', format);
 }
 
 /** Redis names the script by its hash only. */

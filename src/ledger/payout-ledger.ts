@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
-import { isSameTxhash, txhashSpellings } from '../base/fields.js';
+import { isSameTxhash } from '../base/fields.js';
 import { formatAlternatives, formatDuration, formatTimeUtc } from '../base/format.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { type StoredReceipt, toReceiptFields } from './control-record.js';
@@ -101,13 +101,8 @@ export class PayoutLedger {
 
   async findByTxhash(txhash: string): Promise<string | undefined> {
     const { redis, keys } = this.connection;
-    const buckets = keys.txhashBuckets(txhash);
-    const places = (await pipelined(this.connection, (pipeline) => {
-      for (const [index, spelling] of txhashSpellings(txhash).entries())
-        pipeline.hmget(buckets[index] ?? '', shortTxhash(spelling), spelling);
-    })) as (string | null)[][];
-    const holder = places.flat().find((payoutId) => payoutId !== null) ?? undefined;
-    if (holder === undefined) return undefined;
+    const holder = await ask(redis.hget(keys.txhashBucket(txhash), shortTxhash(txhash)));
+    if (holder === null) return undefined;
     // The bucket has a part of a digest; the record has the txhash.
     const found = await ask(redis.hget(keys.payout(holder), 'txhash'));
     return isSameTxhash(found ?? undefined, txhash) ? holder : undefined;
@@ -356,10 +351,9 @@ function toScriptInput(
     vouchedTxhash: isVouchedFor && txhash !== '' ? txhash : undefined,
   }).flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
   if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
-  const buckets = txhash === '' ? [] : keys.txhashBuckets(txhash);
   return {
-    keys: [keys.payout(payoutId), ...buckets],
-    args: [attempt, txhash, act, buckets.length, fields.length, ...fields],
+    keys: [keys.payout(payoutId), ...(txhash === '' ? [] : [keys.txhashBucket(txhash)])],
+    args: [attempt, txhash, act, fields.length, ...fields],
   };
 }
 

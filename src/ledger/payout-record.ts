@@ -153,13 +153,11 @@ interface StoredHistoryEntry {
 }
 
 /** The state's code and the time in base 36: `qmwtk3v5j`. */
-const COMPACT = /^([a-z])([0-9a-z]+)$/;
+const CODED = /^([a-z])([0-9a-z]+)$/;
 
-/** An entry is `at<tab>to`, or {@link COMPACT} since ledger format 4; then `<tab>by<tab>reason` if there are any. */
+/** An entry is {@link CODED}, then `<tab>by<tab>reason` if there are any. */
 export function parseHistoryEntry(text: string): StoredHistoryEntry {
-  const [first = '', ...rest] = text.split('\t');
-  const [, code = '', time = ''] = COMPACT.exec(first) ?? [];
-  const to = stateOfCode(code);
-  if (to !== undefined) return { at: Number.parseInt(time, 36), to, by: rest[0] ?? '', reason: rest[1] ?? '' };
-  return { at: Number(first), to: rest[0] ?? '', by: rest[1] ?? '', reason: rest[2] ?? '' };
+  const [first = '', by = '', reason = ''] = text.split('\t');
+  const [, code = '', time = ''] = CODED.exec(first) ?? [];
+  return { at: Number.parseInt(time, 36), to: stateOfCode(code) ?? '', by, reason };
 }

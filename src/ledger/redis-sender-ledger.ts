@@ -191,7 +191,7 @@ export class RedisSenderLedger implements SenderLedger {
         toLine(rule.blockedReason ?? ''),
         Math.ceil(inFlightMs),
       ],
-      [keys.payout(payoutId), keys.payout(holder), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))],
+      [keys.payout(payoutId), keys.payout(holder), ...(txhash === '' ? [] : [keys.txhashBucket(txhash)])],
     );
   }
 
@@ -200,11 +200,11 @@ export class RedisSenderLedger implements SenderLedger {
     const payoutIds = await ask(redis.zrange(keys.state('sending'), '0', '-1'));
     if (payoutIds.length === 0) return [];
     const { replies: records } = await pipelinedReadable(this.#connection, (pipeline) => {
-      for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'attempt', 'tokens', 'epoch');
+      for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'attempt', 'tokens');
     });
     return payoutIds.map((payoutId, index) => {
-      const [attempt, tokens, epoch] = (records[index] ?? []) as (string | null)[];
-      const token = tokens?.split(' ').at(-1)?.split('/').at(-1) ?? `e:${epoch ?? ''}`;
+      const [attempt, tokens] = (records[index] ?? []) as (string | null)[];
+      const token = tokens?.split(' ').at(-1)?.split('/').at(-1) ?? '';
       return { payoutId, attempt: Number(attempt) || 0, token };
     });
   }

@@ -6,27 +6,13 @@ import type { PayoutState } from './states.js';
 
 export interface OldPayout {
   readonly payoutId: string;
-  /** In the stream of its state; undefined if it is in the sorted set. */
+  /** In the stream of its state; undefined if that is a sorted set. */
   readonly streamId: string | undefined;
   readonly record: PayoutRecord;
 }
 
 interface RemovedPayout extends PaymentFacts {
   readonly payoutId: string;
-}
-
-/**
- * The id and the state of each payout remain.
- * @param before - of entering the state, wall clock, ms
- * @param limit - at most this many are examined, the oldest first
- */
-export async function removePayouts(
-  connection: LedgerConnection,
-  state: PayoutState,
-  before: number,
-  limit: number,
-): Promise<RemovedPayout[]> {
-  return removeRead(connection, { state, before, old: await readOldest(connection, state, limit) });
 }
 
 /** Includes payouts whose record is already gone. */
@@ -56,6 +42,7 @@ interface Removal {
 /** Comparing a record takes as long as removing it; a call keeps Redis busy for about 2 ms. */
 const PAYOUTS_PER_SCRIPT = 50;
 
+/** The id and the state of each payout remain. */
 export async function removeRead(connection: LedgerConnection, removal: Removal): Promise<RemovedPayout[]> {
   const removed: RemovedPayout[] = [];
   for (let start = 0; start < removal.old.length; start += PAYOUTS_PER_SCRIPT) {
@@ -75,7 +62,7 @@ async function removeTogether(
       record,
       keys.removedBucket(payoutId),
       batch === undefined ? record : keys.batch(batch),
-      ...Object.assign(Array<string>(5).fill(record), txhash === undefined ? [] : keys.txhashBuckets(txhash)),
+      txhash === undefined ? record : keys.txhashBucket(txhash),
     ];
   });
   const args = old.flatMap(({ streamId, record }) => [

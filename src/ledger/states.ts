@@ -2,11 +2,11 @@ import { payoutIdField } from '../base/fields.js';
 
 /**
  * The states of a payout: the source of every list of states in code, Lua scripts and docs. The ways between them are
- * in transitions.ts.
+ * in {@link TRANSITIONS}.
  */
 
 interface StateRow {
-  /** One letter for it in histories, since ledger format 4. */
+  /** One letter for it in histories. */
   readonly code: string;
   readonly meaning: string;
   /** Never left in normal operation. */
@@ -313,8 +313,8 @@ export const TRANSITIONS: readonly Transition[] = [
 ];
 
 /**
- * States that no payout ever leaves, not even by an adoption. Since ledger format 4 their indexes only grow, until
- * retention removes old payouts.
+ * States that no payout ever leaves, not even by an adoption. Their indexes only grow, until retention removes old
+ * payouts.
  */
 export const ENDED_STATES: readonly PayoutState[] = PAYOUT_STATES.filter((state) =>
   TRANSITIONS.every(({ from }) => from !== state),

@@ -34,7 +34,7 @@ beforeAll(async () => {
       ' ',
     );
     const texts = Object.fromEntries(fields.map((field) => [field, FAKED]));
-    const others = { metadata: JSON.stringify(FAKED), h0: `${now}\tqueued\t${FAKED}\t${FAKED}` };
+    const others = { metadata: JSON.stringify(FAKED), h0: `q${now.toString(36)}\t${FAKED}\t${FAKED}` };
     await redis.hset(keys.payout(payoutId), { ...texts, ...others });
   }
   const held = { kind: 'policy', rule: FAKED, reason: FAKED, message: FAKED, needs: { by: FAKED, persons: 1 } };

@@ -97,7 +97,7 @@ it('the backlog has one count everywhere, and pages keep themselves up to date',
     expect(page).toMatch(part);
 });
 
-it('a ledger of a newer format is not shown, with why', async () => {
+it('a ledger of another format is not shown, with why', async () => {
   await account.redis.hset(account.connection.keys.ledger, 'format', '5');
   const response = await dashboard.ask('/payouts');
   expect(response.status).toBe(500);

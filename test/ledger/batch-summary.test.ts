@@ -7,7 +7,7 @@ import {
   readBatchSums,
 } from '../../src/ledger/reads/batches.js';
 import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
-import { removePayouts } from '../../src/ledger/remove-payouts.js';
+import { removePayouts } from './support/remove-payouts.js';
 import type { SentOutcome } from '../../src/gateway/gateway.js';
 import { catchUp, intercepted, openKeeper } from '../worker/statistics/support/statistics-rig.js';
 import {

@@ -195,7 +195,7 @@ it('findPayouts finds a payout that was put back unsent by the time of that', as
   await accept({ first: {} });
   await enqueue(...names(1_500));
   clock.advance(60 * 60_000);
-  await redis.hset(keys.payout('first'), 'h1', `${clock.wallNow()}\tqueued`, 'n', 2);
+  await redis.hset(keys.payout('first'), 'h1', `q${clock.wallNow().toString(36)}`, 'n', 2);
   expect(await find({ since: start + 60_000 })).toEqual(['first']);
 });
 

@@ -1,9 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { batchField, lineField, payoutInputSchema, toLine } from '../../src/ledger/payout.js';
-import { differingFields, pairsToRecord, parseRecord, toRecordFields } from '../../src/ledger/payout-record.js';
+import {
+  differingFields,
+  pairsToRecord,
+  parseRecord,
+  type PayoutRecord,
+  toRecordFields,
+} from '../../src/ledger/payout-record.js';
 import { parseRejection } from '../../src/ledger/sender-ledger.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 import { aPayout } from './support/a-payout.js';
+import { type PayoutState, STATE_CODE } from '../../src/ledger/states.js';
 
 const SIGNED = {
   ...{ key: 'shop', signature: `${'a'.repeat(85)}A` },
@@ -97,8 +104,14 @@ describe('a text of one line', () => {
 
 describe('a stored payout', () => {
   const AT = '2030-01-01T00:00:00.000Z';
-  const parse = (state: string, more = {}) =>
-    parseRecord('p', { state, attempt: '0', n: '1', h0: `${Date.parse(AT)}\t${state}`, ...more });
+  const parse = (state: PayoutState, more: PayoutRecord = {}) =>
+    parseRecord('p', {
+      state,
+      attempt: '0',
+      n: '1',
+      h0: `${STATE_CODE[state]}${Date.parse(AT).toString(36)}`,
+      ...more,
+    });
   const fieldsOf = (given = {}) => toRecordFields({ ...aPayout('p'), ...given });
 
   it('has no fields for what was not given', () => {
@@ -123,7 +136,9 @@ describe('a stored payout', () => {
   });
 
   it('in a state that does not exist is refused', () => {
-    expect(() => parse('paid')).toThrow('The record of payout p in Redis cannot be read: there is no state "paid"');
+    expect(() => parse('queued', { state: 'paid' })).toThrow(
+      'The record of payout p in Redis cannot be read: there is no state "paid"',
+    );
   });
 
   it.each(['', '-1', 'NaN', '1e3', '9'.repeat(16)])('is refused with %j approvals and rejections', (decisions) => {

@@ -17,7 +17,8 @@ import {
   waitsFor,
   WATCHED_STATES,
 } from '../../src/ledger/states.js';
-import { change, enter, keys, redis, stateOf, unchanged, useAccount } from './support/use-account.js';
+import { change, connection, enter, keys, redis, stateOf, unchanged, useAccount } from './support/use-account.js';
+import { readIndex } from '../../src/ledger/reads/payout-queries.js';
 
 const WAYS = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
 const PAIRS = PAYOUT_STATES.flatMap((from) => PAYOUT_STATES.map((to) => [from, to] as const));
@@ -31,8 +32,9 @@ describe('the scripts', () => {
     await change('p', from, to);
     expect(await stateOf('p')).toBe(to);
     for (const state of PAYOUT_STATES) {
-      const index = await redis.zrange(keys.state(state), '0', '-1');
-      expect([state, index]).toEqual([state, state === to ? ['p'] : []]);
+      const entries = await readIndex(connection, keys.stateIndex(state), { limit: 9 });
+      expect([state, entries]).toMatchObject([state, state === to ? [{ payoutId: 'p' }] : []]);
+      expect(entries).toHaveLength(state === to ? 1 : 0);
     }
   });
 

@@ -172,26 +172,6 @@ it.each([
   expect((await world.planOf([journal])).unwitnessed).toEqual(found);
 });
 
-it('a ledger that format 1 stopped is adopted by a journal that knows more only', async () => {
-  const STOPPED = { pausedReason: 'it knows 40 sends, the journal 43', pausedBy: 'send journal', pausedAt: 1 };
-  await world.enqueue('p');
-  await world.rollBackTo(40);
-  const { redis, keys } = world.account.connection;
-  await redis.hdel(keys.ledger, 'format');
-  await redis.hset(keys.ledger, STOPPED);
-  const { ledgerId } = await world.sender.readSender();
-  const plan = await world.adoptOf([journalOne(ledgerId, 40)]);
-  expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
-  expect((await world.sender.readSender()).objections).toMatchObject([{ journalId: 'unnamed' }]);
-  expect(await redis.hget(keys.ledger, 'pausedReason')).toBe(STOPPED.pausedReason);
-  expect(await world.statesOf('p')).toEqual(['queued']);
-  const send = sendOf('p', 41, { token: 'e:1', after: { sends: 40 } });
-  expect(await world.adoptOf([journalOne(ledgerId, 40, send)])).toMatchObject({ unread: [], unwitnessed: [] });
-  expect((await world.sender.readSender()).objections).toEqual([]);
-  expect(await redis.hget(keys.ledger, 'pausedReason')).toBeNull();
-  expect(await world.statesOf('p')).toEqual(['unknown']);
-});
-
 it('a journal that objected is not taken as read where an older copy of it is read', async () => {
   await world.enqueue('p2');
   const ledgerId = await world.rollBackTo(0);

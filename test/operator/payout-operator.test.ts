@@ -166,7 +166,7 @@ it.each<[string, (operator: PayoutOperator, actor: typeof ANN) => Promise<unknow
   ['pause', async (operator, actor) => operator.pause(actor)],
   ['resume', async (operator, actor) => operator.resume(actor)],
   ['adoptLedger', async (operator, actor) => operator.adoptLedger({ journalDirs: [] }, actor)],
-])('%s refuses an actor without name or reason, a newer ledger, and once it is closed', async (_, call) => {
+])('%s refuses an actor without name or reason, a ledger of another format, and once it is closed', async (_, call) => {
   for (const [actor, field] of [
     [{ ...ANN, by: '' }, 'by'],
     [{ ...ANN, reason: 'a\nb' }, 'reason'],

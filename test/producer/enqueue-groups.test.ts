@@ -4,7 +4,7 @@ import { RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
 import type { PayoutProducer } from '../../src/control/payout-producer.js';
 import { takeCurrenciesRequest, writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
-import { removePayouts } from '../../src/ledger/remove-payouts.js';
+import { removePayouts } from '../ledger/support/remove-payouts.js';
 import { account, names } from '../ledger/support/use-account.js';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest } from '../worker/support/close-after-test.js';
@@ -64,7 +64,7 @@ it('calls at the same time with one payoutId are one payout, and a conflict wher
 
 it.each<[string, (record: string) => Promise<unknown>]>([
   ['fails its script', async (record) => account.redis.set(record, 'no hash')],
-  ['cannot be read', async (record) => account.redis.hset(record, 'state', 'refunding', 'n', 1, 'h0', '1\trefunding')],
+  ['cannot be read', async (record) => account.redis.hset(record, 'state', 'refunding', 'n', 1, 'h0', 'q1')],
 ])('calls at the same time of which one meets a record that %s: only that one fails', async (_, damage) => {
   await damage(key('payout:p3'));
   const scripts = countScripts();

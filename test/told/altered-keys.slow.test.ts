@@ -191,7 +191,7 @@ it.each(FIXED)('the key %s of another type hides nothing else, and is counted', 
 
 it.each(PAYOUT_STATES)('the index of %s of another type hides nothing else, and is counted', async (state) => {
   const { keys } = altered.connection;
-  const key = keys.stateIndex(state).stream ?? keys.state(state);
+  const key = keys.state(state);
   const [faults, metrics] = await lookAt(key, async () => altered.redis.set(key, 'x'));
   expect(faults).toEqual([]);
   expect(unreadableIn(metrics)).toBe(1);

@@ -25,7 +25,7 @@ import {
   type SenderView,
 } from '../../src/ledger/sender-ledger.js';
 import { parseLease, parseObjections } from '../../src/ledger/sender-view.js';
-import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
+import { PAYOUT_STATES, type PayoutState, STATE_CODE } from '../../src/ledger/states.js';
 import type { AdoptionLedger } from '../../src/operator/adoption.js';
 import type { CompiledScript } from './lua-parser.js';
 import { makeMemoryClient, MemoryRedis, type RedisSnapshot, type Reply } from './memory-redis.js';
@@ -295,7 +295,9 @@ export function alterPayout(ledger: WorldLedger, payoutId: string, change: Payou
   if (state === undefined || state === before) return;
   const place = placeOf(ledger, payoutId) ?? redis.call('HINCRBY', [keys.ledger, 'seq', '1']);
   leaveIndexes(ledger, payoutId);
-  redis.call('ZADD', [keys.state(state), String(place), payoutId]);
+  const { key, isStream } = keys.stateIndex(state);
+  if (isStream) redis.call('XADD', [key, `${String(place)}-0`, 'payoutId', payoutId]);
+  else redis.call('ZADD', [key, String(place), payoutId]);
 }
 
 export function putPayout(ledger: WorldLedger, payout: PayoutChange & Pick<Payout, 'payoutId' | 'state'>) {
@@ -312,7 +314,7 @@ export function removePayout(ledger: WorldLedger, payoutId: string) {
 }
 
 export function freeTxhash({ redis, connection }: WorldLedger, txhash: string) {
-  for (const bucket of connection.keys.txhashBuckets(txhash)) redis.remove(bucket);
+  redis.remove(connection.keys.txhashBucket(txhash));
 }
 
 export function setFields(
@@ -328,17 +330,19 @@ export function setFields(
 
 function placeOf({ redis, connection }: WorldLedger, payoutId: string) {
   for (const state of PAYOUT_STATES) {
-    const place = redis.read(connection.keys.state(state), 'zset')?.get(payoutId);
+    const { key, isStream } = connection.keys.stateIndex(state);
+    const entries = isStream ? redis.read(key, 'stream')?.entries : undefined;
+    const place = isStream
+      ? entries?.find(({ fields }) => fields[1] === payoutId)?.id[0]
+      : redis.read(key, 'zset')?.get(payoutId);
     if (place !== undefined) return place;
-    const stream = redis.read(connection.keys.ended(state), 'stream');
-    const entry = stream?.entries.find(({ fields }) => fields[1] === payoutId);
-    if (entry !== undefined) return entry.id[0];
   }
   return undefined;
 }
 
 function leaveIndexes({ redis, connection }: WorldLedger, payoutId: string) {
-  for (const state of PAYOUT_STATES) redis.call('ZREM', [connection.keys.state(state), payoutId]);
+  for (const { key, isStream } of PAYOUT_STATES.map((state) => connection.keys.stateIndex(state)))
+    if (!isStream) redis.call('ZREM', [key, payoutId]);
 }
 
 const OTHERWISE: ReadonlySet<string> = new Set([
@@ -362,7 +366,7 @@ function* toFields(change: PayoutChange): Generator<[field: string, value: strin
   if (history === undefined) return;
   yield ['n', String(history.length)];
   for (const [index, { at, to, by = '', reason = '' }] of history.entries()) {
-    const entry = `${Date.parse(at)}\t${to}`;
+    const entry = `${STATE_CODE[to]}${Date.parse(at).toString(36)}`;
     yield [`h${index}`, by === '' && reason === '' ? entry : `${entry}\t${by}\t${reason}`];
   }
 }

@@ -66,7 +66,7 @@ interface SeenLedger {
 }
 
 async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
-  // Fails for a ledger of a newer version.
+  // Fails for a ledger of another version.
   await connection.run('find-forgotten-sends', []);
   const [heads, journalIds] = await Promise.all([
     readHeads(connection),

@@ -25,7 +25,5 @@ local sending = redis.call('ZRANGE', INDEX.sending, 0, 0)[1]
 if sending and (redis.call('HGET', SENDER, 'unanswered') or '') == '' then
   redis.call('HSET', SENDER, 'unanswered', sending)
 end
--- Mark the format first: a process of an earlier version must not meet compact data.
-if not is_compact then redis.call('HSET', LEDGER, 'format', COMPACT_FORMAT) end
 redis.call('HSET', SENDER, 'owner', owner, 'epoch', epoch, 'beat', 0, 'released', 0)
 return epoch

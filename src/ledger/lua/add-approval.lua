@@ -63,7 +63,6 @@ if decision == 'reject' then
   if payout.state == 'held' then
     redis.call('HSET', record, 'held', held)
   else
-    if format < 3 then redis.call('HSET', LEDGER, 'format', 3) end
     move(payout, 'held', at, by, read(held).message, { 'held', held })
   end
 elseif decision == 'unreject' and payout.state == 'held' and #standing_rejections() == 0 and

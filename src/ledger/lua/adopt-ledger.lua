@@ -26,10 +26,6 @@ if paused then
   tell('paused', at, 'adoption', pause)
 end
 local given_up = 12 + 2 * tonumber(count)
--- Format 1 recorded an objection as a pause, which its workers still obey.
-if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then
-  redis.call('HDEL', LEDGER, 'pausedReason', 'pausedBy', 'pausedAt')
-end
 -- Remove objections last: while one remains, nothing is sent.
 local settled = {}
 for i = 12, given_up - 1, 2 do

@@ -1,11 +1,10 @@
 -- Reconciles one journaled send with a ledger that may have forgotten it.
--- KEYS: the payout's record, its bucket of removed ids, the buckets of the txhash
+-- KEYS: the payout's record, its bucket of removed ids, the bucket of the txhash if there is one
 -- ARGV: at, by, reason, inFlightMs (how long its request may still be on its way), attempt, token, outcome ('' = no
 --   trustworthy one, accepted, rejected), detail (its txhash or message), then field, value, … of the payout as it was
 --   sent
 -- Returns: the payout's new state, '' if nothing had to be done
-local record, removed = unpack(KEYS, OWN + 1, OWN + 2)
-local buckets = { unpack(KEYS, OWN + 3) }
+local record, removed, bucket = unpack(KEYS, OWN + 1, OWN + 3)
 local at, by, reason, inFlightMs, attempt, token, outcome, detail = unpack(ARGV, 1, 8)
 attempt = tonumber(attempt)
 local payout = open(record)
@@ -15,7 +14,7 @@ local to, fields = 'unknown', { 'message', reason }
 if outcome == 'rejected' then
   to, fields = 'rejected', { 'message', detail, 'told', told_as(token, 'rejected', '') }
 elseif outcome == 'accepted' then
-  local holder = txhash_holder(buckets, detail)
+  local holder = txhash_holder(bucket, detail)
   if holder and holder ~= string.sub(record, #PAYOUT_PREFIX + 1) then
     fields = { 'message', 'the gateway gave the txhash of payout ' .. holder .. ': ' .. detail }
   else
@@ -29,7 +28,7 @@ end
 
 -- Only if the payout gets the txhash: a bucket entry without it would keep the txhash from its owner.
 local function claim()
-  if to == 'in_progress' then claim_txhash(buckets, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
+  if to == 'in_progress' then claim_txhash(bucket, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
 end
 
 if not payout then

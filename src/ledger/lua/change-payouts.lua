@@ -1,9 +1,9 @@
 -- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
 -- does not stop the others.
--- KEYS: for each payout its record, and the buckets of its txhash if it has one
+-- KEYS: for each payout its record, and the bucket of its txhash if it has one
 -- ARGV: at, from, to, by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
 --   that was decided about ('' = any), a txhash ('' = none; if `to` is in_progress, its own from now on; else the one whose
---   status decides), the operator's signed act (JSON; '' = none), number of buckets, number of fields × 2, field, value, … to set with it
+--   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
 --   payoutId} the txhash belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
 --   attempt} this attempt was begun, or its txhash replaced, since, {-13, txhash} it was paid by this transaction
@@ -15,15 +15,15 @@ is_one_act = one_act == '1'
 local changes, named = {}, {}
 local i, k = 7, OWN + 1
 while i <= #ARGV do
-  local attempt, txhash, act, bucket_count, field_count = unpack(ARGV, i, i + 4)
+  local attempt, txhash, act, field_count = unpack(ARGV, i, i + 3)
   local record = KEYS[k]
   if named[record] then error(string.sub(record, #PAYOUT_PREFIX + 1) .. ' is named twice') end
   named[record] = true
   changes[#changes + 1] = {
     record = record, attempt = attempt, txhash = txhash, act = act,
-    buckets = { unpack(KEYS, k + 1, k + bucket_count) }, fields = { unpack(ARGV, i + 5, i + 4 + field_count) },
+    bucket = KEYS[k + 1], fields = { unpack(ARGV, i + 4, i + 3 + field_count) },
   }
-  i, k = i + 5 + field_count, k + 1 + bucket_count
+  i, k = i + 4 + field_count, k + (txhash == '' and 1 or 2)
 end
 
 -- The transactions that payouts of this call get: key → payoutId.
@@ -64,7 +64,7 @@ local function check(change)
     return { -12, payout.attempt }
   end
   local key = change.txhash ~= '' and to == 'in_progress' and txhash_key(change.txhash)
-  local holder = key and (claimed[key] or txhash_holder(change.buckets, change.txhash))
+  local holder = key and (claimed[key] or txhash_holder(change.bucket, change.txhash))
   if holder and holder ~= payout.id then return { -8, holder } end
   refusal = to == 'queued' and check_requeue(payout)
   if refusal then return refusal end
@@ -72,7 +72,7 @@ local function check(change)
 end
 
 local function apply(change)
-  local payout, txhash, buckets, fields = change.payout, change.txhash, change.buckets, change.fields
+  local payout, txhash, bucket, fields = change.payout, change.txhash, change.bucket, change.fields
   local function set(field, value)
     fields[#fields + 1] = field
     fields[#fields + 1] = value
@@ -81,10 +81,10 @@ local function apply(change)
   if to == 'queued' then set('round', next_round(payout)) end
   if txhash ~= '' and to == 'in_progress' then
     set('txhash', txhash)
-    claim_txhash(buckets, txhash, payout.id)
-  elseif txhash ~= '' and to == 'unknown' and txhash_holder(buckets, txhash) == payout.id then
+    claim_txhash(bucket, txhash, payout.id)
+  elseif txhash ~= '' and to == 'unknown' and txhash_holder(bucket, txhash) == payout.id then
     -- Its real payout may then claim it.
-    release_txhash(buckets, txhash)
+    release_txhash(bucket, txhash)
   end
   move(payout, to, at, by, reason, fields)
 end

@@ -4,6 +4,6 @@
 local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)[1]
 local reply = { newest and newest[1] or '0-0', redis.call('HGET', LEDGER, 'seq') or '0' }
 for i, state in ipairs(ARGV) do
-  reply[i + 2] = redis.call('ZCARD', INDEX[state]) + (ENDED[state] and redis.call('XLEN', ENDED[state]) or 0)
+  reply[i + 2] = redis.call(ENDED[state] and 'XLEN' or 'ZCARD', INDEX[state])
 end
 return reply

@@ -11,7 +11,7 @@ if redis.call('EXISTS', JOURNALS) == 1 or redis.call('EXISTS', OBJECTIONS) == 1 
 end
 for state, index in pairs(INDEX) do
   local is_never_sent = state == 'queued' or state == 'held' or state == 'cancelled'
-  local exists = redis.call('EXISTS', index, ENDED[state] or index) > 0
+  local exists = redis.call('EXISTS', index) == 1
   if not is_never_sent and exists then return { -22, 'a payout is ' .. state } end
 end
 if not at or sender[3] == '1' then return 0 end

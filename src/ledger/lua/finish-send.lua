@@ -1,14 +1,13 @@
 -- Records an attempt's outcome, even a late one, and pauses the account if an operator is needed. Repeating it
 -- completes an interrupted call, and changes nothing else.
 -- KEYS: the payout's record, the record of the payout that has the same txhash (the payout's own record if there is
---   none), the buckets of the txhash
+--   none), the bucket of the txhash if there is one
 -- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message, cause of a rejection (payout: its own
 --   data, else account), maxRejections of that cause, maxUnknowns, blockedReason ('' = the response does not look like a
 --   block), inFlightMs (how long the request may still be on its way, if there is no response: its sender has reset it)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
 --   recorded as a late payment, {-8, payoutId} the txhash belongs to that payout: call again with its record
-local record, otherRecord = unpack(KEYS, OWN + 1, OWN + 2)
-local buckets = { unpack(KEYS, OWN + 3) }
+local record, otherRecord, bucket = unpack(KEYS, OWN + 1, OWN + 3)
 local at, attempt, token, to, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, inFlightMs =
   unpack(ARGV)
 attempt = tonumber(attempt)
@@ -31,16 +30,15 @@ end
 
 local has_response = to ~= 'unknown'
 local told = told_as(token, to, txhash)
--- Later decisions stay. (A record of format 1 shows a recorded response only by its txhash.)
-local is_told = was_told(payout, token, to, txhash) or (from == 'unknown' and to == 'in_progress' and is_same_txhash(payout.txhash, txhash))
-if has_response and is_told then
+-- Later decisions stay.
+if has_response and payout.told == told then
   clear_unanswered()
   return { 0, from }
 end
 
 if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
 
-local holder = to == 'in_progress' and txhash_holder(buckets, txhash)
+local holder = to == 'in_progress' and txhash_holder(bucket, txhash)
 if holder == payout.id then holder = nil end
 
 local is_newest = payout.attempt == attempt
@@ -113,7 +111,7 @@ else
   fields[#fields + 1] = message
 end
 if to == 'in_progress' then
-  claim_txhash(buckets, txhash, payout.id)
+  claim_txhash(bucket, txhash, payout.id)
   fields[#fields + 1] = 'txhash'
   fields[#fields + 1] = txhash
 elseif to == 'unknown' then

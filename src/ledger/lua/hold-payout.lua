@@ -12,7 +12,5 @@ if payout.state == 'held' then
   return 1
 end
 if payout.state ~= 'queued' then return 0 end
--- Mark the format first: a process of an earlier version does not know this state, and must not meet it.
-if format < 3 then redis.call('HSET', LEDGER, 'format', 3) end
 move(payout, 'held', at, '', cjson.decode(held).message, { 'held', held })
 return 1

@@ -9,7 +9,7 @@ if not holds_lease(owner, epoch) then return { -1 } end
 local function is_newest(payout, attempt, token)
   if payout.attempt ~= attempt then return false end
   local word = payout.tokens[#payout.tokens]
-  return string.match(word or 'e:', '[^/]+$') == token
+  return string.match(word or '', '[^/]*$') == token
 end
 
 local changed = { 0 }

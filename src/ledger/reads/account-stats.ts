@@ -3,14 +3,7 @@ import { ask, checkFormat, type LedgerConnection, pipelinedReadable } from '../l
 import { LAST_TIME_MS, toIsoTime } from '../../base/format.js';
 import { parseHistoryEntry } from '../payout-record.js';
 import { holderOf, parseJournals, parseLease, parseObjections, parsePauses } from '../sender-view.js';
-import {
-  ENDED_STATES,
-  parseOutboxMember,
-  PAYOUT_STATES,
-  type PayoutState,
-  WATCHED_STATES,
-  type WatchedState,
-} from '../states.js';
+import { parseOutboxMember, PAYOUT_STATES, type PayoutState, WATCHED_STATES, type WatchedState } from '../states.js';
 import type { KnownJournal, Objection, Pause } from '../sender-ledger.js';
 
 /** An account at a glance. Programs that read `payouts stats --json` rely on the field names. */
@@ -62,8 +55,9 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
       .zrange(keys.outbox, '0', String(OUTBOX_READ - 1))
       .zcard(keys.outbox)
       .zcard(keys.late);
-    for (const state of PAYOUT_STATES) pipeline.zcard(keys.state(state));
-    for (const state of ENDED_STATES) pipeline.xlen(keys.ended(state));
+    for (const { key, isStream } of PAYOUT_STATES.map((state) => keys.stateIndex(state)))
+      if (isStream) pipeline.xlen(key);
+      else pipeline.zcard(key);
     for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
     // Read elsewhere, each by its own reader; here only to tell those of another type.
     pipeline.hlen(keys.gateway).hlen(keys.statistics).hlen(keys.batches).hlen(keys.workers).strlen(keys.policy);
@@ -79,7 +73,6 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
   ];
   const outboxUnreadable = outbox.filter((member) => 'unknownMember' in parseOutboxMember(member)).length;
   const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, (rest.shift() as number | undefined) ?? 0]));
-  for (const state of ENDED_STATES) counts[state] = (counts[state] ?? 0) + ((rest.shift() as number | undefined) ?? 0);
   const oldest = WATCHED_STATES.map((_, index) => ((rest[index] as string[] | undefined) ?? [])[0]);
   const ages = await readAges(connection, oldest);
   return {

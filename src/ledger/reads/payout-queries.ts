@@ -103,7 +103,7 @@ interface IndexEntry {
   readonly payoutId: string;
   /** Orders the index; all indexes of an account share one counter. */
   readonly place: number;
-  /** Its id in the index's stream; undefined if it is in the sorted set. */
+  /** Its id in the index's stream; undefined if that is a sorted set. */
   readonly streamId: string | undefined;
 }
 
@@ -124,23 +124,19 @@ async function readIndexes(
   { after, upTo, limit, newestFirst = false }: IndexRange,
 ): Promise<IndexEntry[][]> {
   const replies = await pipelined(connection, (pipeline) => {
-    for (const { sortedSet, stream } of indexes) {
+    for (const { key, isStream } of indexes) {
       const [start, end] = [after === undefined ? undefined : `(${after}`, upTo];
-      if (newestFirst)
-        pipeline.zrange(sortedSet, start ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES');
-      else pipeline.zrange(sortedSet, start ?? '-inf', end ?? '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES');
-      if (stream === undefined) continue;
-      if (newestFirst) pipeline.xrevrange(stream, toStreamId(start) ?? '+', '-', 'COUNT', limit);
-      else pipeline.xrange(stream, toStreamId(start, MAX_PART) ?? '-', toStreamId(end) ?? '+', 'COUNT', limit);
+      if (isStream && newestFirst) pipeline.xrevrange(key, toStreamId(start) ?? '+', '-', 'COUNT', limit);
+      else if (isStream)
+        pipeline.xrange(key, toStreamId(start, MAX_PART) ?? '-', toStreamId(end) ?? '+', 'COUNT', limit);
+      else if (newestFirst)
+        pipeline.zrange(key, start ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES');
+      else pipeline.zrange(key, start ?? '-inf', end ?? '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES');
     }
   });
-  return indexes.map(({ stream }) => {
-    const entries = parseSortedSet(replies.shift() as string[]);
-    if (stream !== undefined) entries.push(...parseStream(replies.shift() as [string, string[]][]));
-    // Each part is in order already.
-    entries.sort((one, other) => (newestFirst ? other.place - one.place : one.place - other.place));
-    return entries.slice(0, limit);
-  });
+  return indexes.map(({ isStream }, at) =>
+    isStream ? parseStream(replies[at] as [string, string[]][]) : parseSortedSet(replies[at] as string[]),
+  );
 }
 
 export async function readIndex(
@@ -244,7 +240,7 @@ export async function findPayouts(
     if (entries.length < STEP) return { payouts, unreadable, next: undefined, searched };
     if (batch === undefined && since !== undefined && isOlder([...found.values()], since)) {
       // A payout that was put back unsent has its old place in the queue, and a new time.
-      indexes = indexes.filter(({ sortedSet }) => sortedSet === keys.state('queued'));
+      indexes = indexes.filter(({ key }) => key === keys.state('queued'));
       if (indexes.length === 0) return { payouts, unreadable, next: undefined, searched };
     }
   }

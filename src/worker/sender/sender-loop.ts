@@ -29,7 +29,7 @@ const STOP_GRACE_MS = 10_000;
 const OBJECT_RETRY_MS = 500;
 const RESTART_AFTER_MS = 1_000;
 
-const FORMAT_HINT = 'this process sends nothing: the ledger was written by a newer version';
+const FORMAT_HINT = 'this process sends nothing: the ledger was written by another version';
 
 /** The one sender of an account: waits for the lease, then works while it is held. */
 export class SenderLoop<Runtime extends SenderRuntime = SenderRuntime> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { checkRows } from '../../../src/cli/import/check-rows.js';
 import type { Row } from '../../../src/cli/import/read-records.js';
-import { removePayouts } from '../../../src/ledger/remove-payouts.js';
+import { removePayouts } from '../../ledger/support/remove-payouts.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../ledger/support/a-payout.js';

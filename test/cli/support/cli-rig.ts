@@ -12,6 +12,7 @@ import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { startCli, type CliOptions, type CliResult, type RunningCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { runInProcess } from './in-process.js';
+import { type PayoutState, STATE_CODE } from '../../../src/ledger/states.js';
 
 export const SECRET_KEY = 'k-cli-0123456789';
 
@@ -113,19 +114,19 @@ export class CliRig {
   }
 
   /** Enqueues payouts, and puts them into a state as the worker would leave them. */
-  async make(state: string, ...payoutIds: string[]) {
+  async make(state: PayoutState, ...payoutIds: string[]) {
     for (const payoutId of payoutIds) {
       await this.enqueue(payoutId);
       await this.force(payoutId, state);
     }
   }
 
-  async force(payoutId: string, state: string) {
+  async force(payoutId: string, state: PayoutState) {
     const { keys, redis } = this;
     const score = await redis.zscore(keys.state('queued'), payoutId);
     await redis
       .pipeline()
-      .hset(keys.payout(payoutId), { state, h0: `${Date.now()}\t${state}` })
+      .hset(keys.payout(payoutId), { state, h0: `${STATE_CODE[state]}${Date.now().toString(36)}` })
       .zrem(keys.state('queued'), payoutId)
       .zadd(`${keys.prefix}:state:${state}`, score ?? 1, payoutId)
       .exec();

@@ -171,7 +171,7 @@ export class ForgedAccount {
   /** Puts a record where none is, queued, with its job. @returns its id */
   async invent(payoutId: string, record: Fields) {
     await this.redis.del(this.keys.payout(payoutId));
-    return this.revive(payoutId, { attempt: '0', n: '1', h0: `${Date.now()}\tqueued`, ...record });
+    return this.revive(payoutId, { attempt: '0', n: '1', h0: `q${Date.now().toString(36)}`, ...record });
   }
 
   /** Sets a payout back to `queued`, whatever it was, and rings for it. @returns its id */
@@ -179,7 +179,8 @@ export class ForgedAccount {
     const { redis, keys } = this;
     await redis.hdel(keys.payout(payoutId), 'held', 'pending');
     await redis.hset(keys.payout(payoutId), { ...change, state: 'queued' });
-    for (const state of PAYOUT_STATES) await redis.zrem(keys.state(state), payoutId);
+    for (const { key, isStream } of PAYOUT_STATES.map((state) => keys.stateIndex(state)))
+      if (!isStream) await redis.zrem(key, payoutId);
     await redis.zadd(keys.state('queued'), await redis.hincrby(keys.ledger, 'seq', 1), payoutId);
     await this.ring(payoutId);
     return payoutId;

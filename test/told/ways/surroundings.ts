@@ -245,7 +245,7 @@ export const ACCOUNT_WAYS: readonly Way[] = [
     told: alike('standsStill', 'StandStill QueuedTooLong', 200, [1, 'withdraw queue'], 'paused in BullMQ'),
   },
   {
-    name: 'The ledger was written by a newer version',
+    name: 'The ledger was written by another version',
     stop: 'otherVersion',
     happens: async ({ client, prefix }) => client.hset(`${prefix}:ledger`, 'format', '99'),
     told: alike('otherVersion', 'SendingRefused NoSender', 503, [1, 'pause'], 'The ledger in Redis has format 99'),

@@ -5,7 +5,7 @@ import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js'
 import { readBatches } from '../../../src/ledger/reads/batches.js';
 import type { StateEvent } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { removePayouts } from '../../../src/ledger/remove-payouts.js';
+import { removePayouts } from '../../ledger/support/remove-payouts.js';
 import {
   DAY_MS,
   estimateEnd,

@@ -1,24 +1,19 @@
--- An attempt of format 1, which kept the epoch of the last attempt only.
-local FORMER_ATTEMPT = '?'
+-- In the place of an attempt that the ledger has forgotten, before one that an adoption brought back.
+local FORGOTTEN = '?'
 
 -- No version writes a larger number; this bounds the work for an altered record.
 local MAX_ATTEMPTS = 100000
 
--- A payout's tokens by attempt number. Format 1 identified an attempt by its epoch.
-local function read_tokens(attempt, text, epoch)
+-- A payout's tokens by attempt number.
+local function read_tokens(text)
   local tokens = {}
   for word in string.gmatch(text or '', '%S+') do tokens[#tokens + 1] = word end
-  for number = #tokens + 1, math.min(attempt, MAX_ATTEMPTS) do
-    tokens[number] = number == attempt and epoch and 'e:' .. epoch or FORMER_ATTEMPT
-  end
   return tokens
 end
 
 -- Whether the record has seen this very attempt begin. A Redis that came back older gives the same number out again.
 local function knows(payout, attempt, token)
-  local known = payout.tokens[attempt] or ''
-  if known == FORMER_ATTEMPT then return string.sub(token, 1, 2) == 'e:' end
-  for word in string.gmatch(known, '[^/]+') do
+  for word in string.gmatch(payout.tokens[attempt] or '', '[^/]+') do
     if word == token then return true end
   end
   return false
@@ -30,8 +25,8 @@ local function tokens_with(payout, attempt, token)
   local tokens = {}
   -- Lua's unpack fails for some thousand values.
   for number, known in ipairs(payout.tokens) do tokens[number] = known end
-  for number = #tokens + 1, attempt do tokens[number] = FORMER_ATTEMPT end
+  for number = #tokens + 1, attempt do tokens[number] = FORGOTTEN end
   local known = tokens[attempt]
-  tokens[attempt] = known == FORMER_ATTEMPT and token or known .. '/' .. token
+  tokens[attempt] = known == FORGOTTEN and token or known .. '/' .. token
   return table.concat(tokens, ' ')
 end

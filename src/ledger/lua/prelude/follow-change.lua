@@ -13,7 +13,8 @@ local function tell_tampering(payout, at, append)
 end
 
 -- Adds a payout to the index of a state that is never left.
-local function append_ended(stream, payout, seq)
+local function append_ended(payout, seq)
+  local stream = INDEX[payout.state]
   local function add() return redis.pcall('XADD', stream, string.format('%.0f-0', seq), 'payoutId', payout.id) end
   local reply = add()
   if type(reply) ~= 'table' or not reply.err then return end
@@ -30,8 +31,12 @@ end
 -- `seq`: its place in the index; nil for the end.
 local function enter_index(payout, seq)
   seq = seq or redis.call('HINCRBY', LEDGER, 'seq', 1)
-  local stream = is_compact and ENDED[payout.state]
-  if stream then append_ended(stream, payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
+  if ENDED[payout.state] then append_ended(payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
+end
+
+-- `from` may be any state, if someone has altered `pending`.
+local function leave_index(payout, from)
+  if from ~= '' and not ENDED[from] then redis.call('ZREM', INDEX[from], payout.id) end
 end
 
 -- A queued payout with a date, in the order of dates: all are texts of one length.
@@ -85,9 +90,8 @@ end
 local SEARCHED_ENTRIES = 1000
 
 local function is_in_index(payout)
-  if redis.call('ZSCORE', INDEX[payout.state], payout.id) then return true end
-  if not ENDED[payout.state] then return false end
-  for _, entry in ipairs(redis.call('XREVRANGE', ENDED[payout.state], '+', '-', 'COUNT', SEARCHED_ENTRIES)) do
+  if not ENDED[payout.state] then return redis.call('ZSCORE', INDEX[payout.state], payout.id) end
+  for _, entry in ipairs(redis.call('XREVRANGE', INDEX[payout.state], '+', '-', 'COUNT', SEARCHED_ENTRIES)) do
     if entry[2][2] == payout.id then return true end
   end
   return false

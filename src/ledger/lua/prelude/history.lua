@@ -10,20 +10,18 @@ local function to_base36(number)
   return text
 end
 
--- A compact entry begins with the state's code and the time in base 36: qmwtk3v5j. Earlier formats begin with a digit.
+-- An entry begins with the state's code and the time in base 36: qmwtk3v5j.
 local function history_entry(to, at, by, reason)
-  local entry = is_compact and string.match(at, '^%d+$') and CODE[to] .. to_base36(tonumber(at)) or at .. '\t' .. to
+  local entry = CODE[to] .. to_base36(tonumber(at))
   if by == '' and reason == '' then return entry end
   return entry .. '\t' .. by .. '\t' .. reason
 end
 
+-- Returns: at, to, by, reason; '' each for an entry that someone has altered
 local function read_history_entry(entry)
   local code, time, behind = string.match(entry, '^(%l)(%w+)(.*)$')
-  if STATE_OF[code or ''] and tonumber(time, 36) then
-    local by, reason = string.match(behind, '^\t([^\t]*)\t(.*)$')
-    return string.format('%.0f', tonumber(time, 36)), STATE_OF[code], by or '', reason or ''
-  end
-  local at, to, by, reason = string.match(entry, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
-  if not at then at, to = string.match(entry, '^([^\t]*)\t(.*)$') end
-  return at, to, by or '', reason or ''
+  local at = STATE_OF[code or ''] and tonumber(time, 36)
+  if not at then return '', '', '', '' end
+  local by, reason = string.match(behind, '^\t([^\t]*)\t(.*)$')
+  return string.format('%.0f', at), STATE_OF[code], by or '', reason or ''
 end

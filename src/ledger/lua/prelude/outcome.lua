@@ -18,61 +18,37 @@ end
 
 -- The record's mark of the last recorded outcome. A repetition, in case the ledger lost it, must not undo later
 -- decisions.
-local function told_at_length(token, to, txhash)
-  -- A value of over 64 bytes would make Redis store the whole record at twice its size.
-  return token .. ' ' .. to .. ' ' .. string.sub(redis.sha1hex(txhash), 1, 8)
-end
-
 local function told_as(token, to, txhash)
-  if not is_compact then return told_at_length(token, to, txhash) end
+  -- A value of over 64 bytes would make Redis store the whole record at twice its size.
   return token .. CODE[to] .. string.sub(redis.sha1hex(txhash), 1, 6)
 end
 
--- The mark may be of an earlier format.
-local function was_told(payout, token, to, txhash)
-  return payout.told == told_as(token, to, txhash) or payout.told == told_at_length(token, to, txhash)
-end
-
--- A txhash in its bucket: with the bucket's digits, 92 bits of its SHA-1. Two alike are not expected; the second payout
--- would become `unknown`. The space distinguishes it from a whole txhash.
-local function short_txhash(txhash)
-  return ' ' .. string.sub(redis.sha1hex(txhash), 4, 23)
-end
-
--- One key for all spellings of a transaction, and whether it is hexadecimal. Keep equal to txhashKey in fields.ts.
+-- One key for all spellings of a transaction. Keep equal to txhashKey in fields.ts.
 local function txhash_key(txhash)
   local hex = string.match(txhash, '^0[xX](%x+)$') or (#txhash >= 32 and string.match(txhash, '^%x+$'))
-  return hex and string.lower(hex) or txhash, hex
+  return hex and string.lower(hex) or txhash
 end
 
 local function is_same_txhash(one, other)
   return one and other and txhash_key(one) == txhash_key(other)
 end
 
--- The key, and what earlier versions wrote. Keep equal to txhashSpellings in fields.ts.
-local function txhash_spellings(txhash)
-  local key, hex = txhash_key(txhash)
-  if not hex then return { key } end
-  return { key, txhash, '0x' .. key, string.upper(key), '0x' .. string.upper(key) }
+-- A txhash in its bucket: with the bucket's digits, 92 bits of the SHA-1 of its key. Two alike are not expected; the
+-- second payout would become `unknown`. Keep equal to shortTxhash in keys.ts.
+local function short_txhash(txhash)
+  return string.sub(redis.sha1hex(txhash_key(txhash)), 4, 23)
 end
 
--- `buckets`: one for each spelling.
-local function txhash_holder(buckets, txhash)
-  for i, spelling in ipairs(txhash_spellings(txhash)) do
-    local short, whole = unpack(redis.call('HMGET', buckets[i], short_txhash(spelling), spelling))
-    if short or whole then return short or whole end
-  end
+local function txhash_holder(bucket, txhash)
+  return redis.call('HGET', bucket, short_txhash(txhash)) or nil
 end
 
-local function claim_txhash(buckets, txhash, payoutId)
-  local key = txhash_key(txhash)
-  redis.call('HSET', buckets[1], is_compact and short_txhash(key) or key, payoutId)
+local function claim_txhash(bucket, txhash, payoutId)
+  redis.call('HSET', bucket, short_txhash(txhash), payoutId)
 end
 
-local function release_txhash(buckets, txhash)
-  for i, spelling in ipairs(txhash_spellings(txhash)) do
-    redis.call('HDEL', buckets[i], short_txhash(spelling), spelling)
-  end
+local function release_txhash(bucket, txhash)
+  redis.call('HDEL', bucket, short_txhash(txhash))
 end
 
 -- Records proof of a payment that the payout cannot take any more: it was written off, or another attempt is sent or
