@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.js';
 import { readConfig, readSettings, type Environment } from '../../base/config.js';
 import { createLogger } from '../../base/create-logger.js';
 import { NotifyStatus, startNotifyServer } from '../../notifications/notify-server.js';

@@ -1,5 +1,5 @@
 -- The parts of this folder precede every script, in the order of ledger-connection.ts. The loader puts constants before them,
--- made from states.ts, transitions.ts and keys.ts:
+-- made from states.ts and keys.ts:
 --   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK, UNKEPT, SCHEDULED: the
 --     account's keys
 --   INDEX: state → the key of its index
