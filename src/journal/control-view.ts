@@ -1,4 +1,3 @@
-import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
 import type { RateAnchor, SpendEvent } from '../ledger/control-record.js';
 import {
   type ActsLine,
@@ -42,8 +41,6 @@ export class ControlView {
   readonly #acts = new Set<string>();
   /** Wall clock, ms, by `walletAndTagKey`. */
   readonly #seenAt = new Map<string, number>();
-  /** Addresses from earlier versions that may have lost their tag. A send shows whether they did. */
-  readonly #cutAddresses = new Set<string>();
   readonly #rateAnchors = new Map<number, RateAnchor>();
   /** Those that stand, by payoutId. */
   readonly #rejections = new Map<string, readonly RejectionNote[]>();
@@ -103,7 +100,7 @@ export class ControlView {
       const part = all.slice(from, from + SEEN_PER_LINE);
       // The latest time is the safe one: it holds longer.
       const at = Math.max(...part.map(([, seenAt]) => seenAt));
-      lines.push({ seen: { at, addresses: part.map(([address]) => address), exact: true } });
+      lines.push({ seen: { at, addresses: part.map(([address]) => address) } });
     }
     return lines;
   }
@@ -147,9 +144,8 @@ export class ControlView {
   }
 
   note(line: JournalLine): void {
-    if ('v' in line) {
-      if (line.v === 3) this.#noteMarks(line);
-    } else if ('complete' in line) this.#complete = line.complete;
+    if ('v' in line) this.#noteMarks(line);
+    else if ('complete' in line) this.#complete = line.complete;
     else if ('paused' in line) this.#pause = line.paused;
     else if ('resumed' in line) {
       // A stopped process may write late that an act resumed the account. An act ends only one pause.
@@ -169,7 +165,6 @@ export class ControlView {
       this.#spends?.noteSend(line);
       if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);
       this.#actCount = Math.max(line.knownActs ?? 0, this.#actCount);
-      this.#noteFormerly(line);
     }
   }
 
@@ -182,24 +177,12 @@ export class ControlView {
     }
   }
 
-  #noteSeen({ at, addresses, exact }: SeenLine['seen']): void {
-    for (const address of addresses) {
-      const { family, key } = exact === true ? { family: 'exact', key: address } : parseWallet(address);
-      // Addresses of these families have no tag that could have been cut off.
-      const isWhole = family !== undefined && family !== 'ton' && family !== 'xrp';
-      if (isWhole) this.#seenAt.set(key, Math.min(at, this.#seenAt.get(key) ?? at));
-      else if (this.#cutAddresses.size < MAX_SEEN) this.#cutAddresses.add(address);
-    }
+  #noteSeen({ at, addresses }: SeenLine['seen']): void {
+    for (const address of addresses) this.#seenAt.set(address, Math.min(at, this.#seenAt.get(address) ?? at));
     for (const address of this.#seenAt.keys()) {
       if (this.#seenAt.size <= MAX_SEEN) break;
       this.#seenAt.delete(address);
     }
-  }
-
-  /** A send has the whole address of which an earlier version stored a part. */
-  #noteFormerly({ at, request: { addressTo } }: SendLine): void {
-    if (this.#cutAddresses.size === 0 || !this.#cutAddresses.has(addressTo.split(':', 1)[0] ?? '')) return;
-    this.#noteSeen({ at, addresses: [walletAndTagKey(addressTo)], exact: true });
   }
 
   /** Another process may have rotated the file meanwhile, so an older rate can follow a newer one. */
@@ -228,7 +211,7 @@ export class ControlView {
     else this.#rejections.set(payoutId, standing);
   }
 
-  /** Processes that upgrade a journal together write a header each. The latest birth is the safe one. */
+  /** Processes that open an empty file together write a header each. The latest birth is the safe one. */
   #noteMarks({ bornAt, complete, prunedUpTo = 0 }: JournalMarks): void {
     this.#bornAt = Math.max(bornAt, this.#bornAt ?? bornAt);
     this.#complete ??= complete;

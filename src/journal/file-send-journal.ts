@@ -1,12 +1,12 @@
 import { JournalUnavailableError } from '../base/errors.js';
 import type { FileHandle } from 'node:fs/promises';
 import { within } from '../base/clock.js';
+import { STORED_FORMAT } from '../base/stored-format.js';
 import type { JournalHead, SendAttempt } from '../ledger/sender-ledger.js';
 import type { ControlView } from './control-view.js';
 import {
   createFile,
   findPresent,
-  formerId,
   journalPath,
   listFiles,
   makeFolder,
@@ -20,7 +20,6 @@ import {
   type ActsLine,
   type CompleteNote,
   type HeaderLine,
-  JOURNAL_FORMAT,
   type JournaledLedger,
   type JournaledOutcome,
   type JournalItem,
@@ -163,7 +162,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
-    await this.#note({ seen: { at, addresses, exact: true } });
+    await this.#note({ seen: { at, addresses } });
   }
 
   async noteReplicas({ at, count, names, lowered }: ReplicasNote): Promise<void> {
@@ -291,17 +290,13 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     const before = this.#reader.place && { ...this.#reader.place };
     await this.#reader.catchUp();
     // A crash came between the rotation and the new file.
-    if ((await findPresent(this.#path)) === undefined)
-      await this.#create(this.view.journalId ?? (await formerId(this.#path)));
+    if ((await findPresent(this.#path)) === undefined) await this.#create(this.view.journalId ?? randomId());
     this.#file = await this.#openPresent();
     const { inode, size } = this.#reader.place ?? {};
     if (before !== undefined && (before.inode !== inode || before.size !== size)) this.#hasOthers = true;
     this.#mustReopen = false;
-    // From here on, a file of a former format is chained. Its earlier lines stay as they are.
-    if (!this.#reader.isChained) {
-      const journalId = this.view.journalId ?? (await formerId(this.#path));
-      await this.#write(headerOf(journalId, this.view.control));
-    }
+    // A file without a whole line is as none.
+    if (this.view.journalId === undefined) await this.#write(headerOf(randomId(), this.view.control));
     await this.#removeOld();
   }
 
@@ -372,7 +367,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 }
 
 function headerOf(journalId: string, control: ControlView): HeaderLine {
-  return { v: JOURNAL_FORMAT, journalId, ...control.marksAt(Date.now()) };
+  return { v: STORED_FORMAT, journalId, ...control.marksAt(Date.now()) };
 }
 
 /** Repeats the state of the whole journal, because earlier files may be removed. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { constants, type FileHandle, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -110,11 +110,7 @@ export async function findPresent(path: string): Promise<Stats | undefined> {
 
 /** Rotation would replace a link and lose its target. */
 export async function refuseLink(path: string): Promise<void> {
-  const isLink = await lstat(path).then(
-    (found) => found.isSymbolicLink(),
-    () => false,
-  );
-  if (isLink) {
+  if (await isLink(path)) {
     throw new Error(
       `The send journal ${path} is a symbolic link. Link its folder instead (SEND_JOURNAL_DIR), or move the file there.`,
     );
@@ -249,14 +245,4 @@ const ID_LENGTH = 12;
 /** 48 random bits. */
 export function randomId(): string {
   return randomBytes(ID_LENGTH / 2).toString('hex');
-}
-
-/** The id for a journal of format 1, which stored none. Every process derives the same id from the first line. */
-export async function formerId(path: string): Promise<string> {
-  const [oldest] = await listFiles(path);
-  if (oldest === undefined) return randomId();
-  for await (const { text } of readLines(oldest, 0)) {
-    return createHash('sha256').update(text).digest('hex').slice(0, ID_LENGTH);
-  }
-  return randomId();
 }

@@ -1,30 +1,19 @@
 import type { EndedPayout, JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
+import type { STORED_FORMAT } from '../base/stored-format.js';
 import type { WithdrawRequest } from '../gateway/gateway.js';
 
 /**
- * The lines of a send journal: one JSON object a line, whose fields show its kind. In a file every line of format 3
- * also has `prev`, the SHA-256 of the lines before it (see `line-chain.ts`). Times are wall clock, ms; hashes are
- * SHA-256, hexadecimal; amounts and rates are decimal strings.
+ * The lines of a send journal: one JSON object a line, whose fields show its kind. In a file every line also has
+ * `prev`, the SHA-256 of the lines before it (see `line-chain.ts`). Times are wall clock, ms; hashes are SHA-256,
+ * hexadecimal; amounts and rates are decimal strings.
  */
-
-/**
- * The version in the first line of each file. Format 1 had no such line, identified an attempt by its epoch, and had no
- * outcomes and no journal id. Format 2 had no hash chain and no signatures.
- */
-export const JOURNAL_FORMAT = 3;
-
-/** The first line of a file of format 2. */
-interface FormerHeaderLine {
-  readonly v: 2;
-  readonly journalId: string;
-}
 
 /**
  * Identifies the journal. It is the first line of each file, and is repeated when a mark changes, so that marks survive
  * removed files.
  */
 export interface HeaderLine extends JournalMarks {
-  readonly v: 3;
+  readonly v: typeof STORED_FORMAT;
   readonly journalId: string;
 }
 
@@ -65,15 +54,8 @@ interface ResumedLine {
 
 /** Addresses that were paid in files that are removed. */
 export interface SeenLine {
-  /**
-   * @param exact - addresses are from `walletAndTagKey`. Otherwise they were cut before the first colon: each is a
-   * wallet with any tag, or only a wallet's prefix.
-   */
-  readonly seen: {
-    readonly at: number;
-    readonly addresses: readonly string[];
-    readonly exact?: true | undefined;
-  };
+  /** @param addresses - by `walletAndTagKey` */
+  readonly seen: { readonly at: number; readonly addresses: readonly string[] };
 }
 
 /** Accepted dollar rates. Later rates are compared with the newest of each currency. */
@@ -149,11 +131,8 @@ export interface JournaledLedger {
 export interface SendLine extends SendAttempt {
   readonly epoch: number;
   readonly sends: number;
-  /**
-   * The previous send in any journal. Numbers between the two were begun with this journal and never written. Format 1
-   * had only the number.
-   */
-  readonly after: { readonly sends: number; readonly token?: string | undefined };
+  /** The previous send in any journal ('' before the first). Numbers between the two were begun and never written. */
+  readonly after: { readonly sends: number; readonly token: string };
   readonly request: WithdrawRequest;
   /** See {@link BeginSend.inFlightMs}. */
   readonly inFlightMs: number;
@@ -196,8 +175,8 @@ export interface SignedSend {
   readonly key: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Verifies the signature again without the payout's record. Absent in lines of earlier versions. */
-  readonly proof?: IntentProof | undefined;
+  /** Verifies the signature again without the payout's record. */
+  readonly proof: IntentProof;
   readonly act?: string | undefined;
   /** Earlier attempts that paid nothing, by the verified act. */
   readonly clears?: readonly number[] | undefined;
@@ -231,13 +210,11 @@ export interface JournalPeer extends JournalPlace {
 type ControlLine =
   CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | UnrejectedLine | RatesLine | ReplicasLine;
 
-/** The token alone is ambiguous for attempts of format 1. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
   return `${payoutId} ${attempt} ${token}`;
 }
 
-export type JournalLine =
-  FormerHeaderLine | HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine | ActsLine | ControlLine;
+export type JournalLine = HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine | ActsLine | ControlLine;
 
 export function isControlLine(line: JournalLine): line is ControlLine {
   if ('complete' in line) return !('v' in line);

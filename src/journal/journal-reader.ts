@@ -1,10 +1,10 @@
 import type { HeldLines } from './control-view.js';
-import { formerId, isMissing, type JournalFile, journalPath, listFiles, readLines } from './journal-files.js';
+import { isMissing, type JournalFile, journalPath, listFiles, readLines } from './journal-files.js';
 import { identify, isControlLine, type JournalItem } from './journal-line.js';
 import { isExpired, latestExpiry } from './journal-retention.js';
 import { JournalView } from './journal-view.js';
 import { hashLine, LineChain } from './line-chain.js';
-import { isTorn, parseLine, parseWrittenLine, type StoredLine } from './parse-line.js';
+import { parseLine, parseWrittenLine, type StoredLine } from './parse-line.js';
 import { JournalDamagedError, type ReadableJournal } from './send-journal.js';
 
 /** How far this process has read and written: the file, its size then, the end of its last whole line. */
@@ -53,10 +53,6 @@ export class JournalReader {
     return this.#reading.chain.tips;
   }
 
-  get isChained(): boolean {
-    return this.#reading.chain.isChained;
-  }
-
   /**
    * Reads what any process added since the last read; at first, everything.
    * @throws JournalDamagedError if lines read before are gone or changed
@@ -98,10 +94,10 @@ export class JournalReader {
   async #readOn(files: readonly JournalFile[], [present, ...later]: JournalFile[], end: number): Promise<void> {
     if (present === undefined) return;
     try {
-      await readFile(this.#reading, present, end, 'all');
+      await readFile(this.#reading, present, end);
       for (const file of later) {
         startFile(this.#reading);
-        await readFile(this.#reading, file, 0, 'all');
+        await readFile(this.#reading, file, 0);
       }
       this.#reading.chain.trim();
     } catch (error) {
@@ -123,10 +119,9 @@ export class JournalReader {
     this.#reading = reading;
   }
 
-  /** Of older files, only sends and acts are held. Expired files are not read; an adoption reads them. */
+  /** Of older files, only what control needs is held. Expired files are not read; an adoption reads them. */
   async #readAll(files: readonly JournalFile[]): Promise<Reading> {
     const reading = startReading(this.#held, this.#progress);
-    const holdsAll = this.#held.unsigned === true || this.#held.spends === true;
     const [recentFrom, now] = [files.length - RECENT_FILES, Date.now()];
     let isSkipping = true;
     for (const [index, file] of files.entries()) {
@@ -139,7 +134,7 @@ export class JournalReader {
       }
       startFile(reading);
       try {
-        await readFile(reading, file, 0, isRecent ? 'all' : holdsAll ? 'attempts' : 'signed');
+        await readFile(reading, file, 0, isRecent);
       } catch (error) {
         // Another process has just removed the old file.
         if (isMissing(error) && !isRecent) return this.#readAll(await listFiles(this.#path));
@@ -160,10 +155,8 @@ function startFile({ view, chain }: Reading): void {
   chain.startFile();
 }
 
-/** What is held of a file. `signed` leaves out unsigned sends. */
-type Held = 'all' | 'attempts' | 'signed';
-
-async function readFile(reading: Reading, file: JournalFile, from: number, held: Held): Promise<void> {
+/** @param isRecent - its single sends are held, too */
+async function readFile(reading: Reading, file: JournalFile, from: number, isRecent = true): Promise<void> {
   const { path, inode, size } = file;
   const { view, chain, progress } = reading;
   let number = 0;
@@ -173,15 +166,10 @@ async function readFile(reading: Reading, file: JournalFile, from: number, held:
     progress.lines += 1;
     const place = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
     position = end;
-    if (held === 'signed' && !chain.isChained && !text.includes('"prev":')) {
-      // A former format, without signatures.
-      if (!isTorn(text)) failOn(chain.add(hashLine(text), undefined), place);
-      continue;
-    }
-    const stored = held === 'all' ? parseLine(text, place) : parseWrittenLine(text, place);
+    const stored = isRecent ? parseLine(text, place) : parseWrittenLine(text, place);
     if (stored === undefined) continue;
     failOn(chain.add(hashLine(text), stored), place);
-    if (held === 'all') view.note(stored.line);
+    if (isRecent) view.note(stored.line);
     else view.control.note(stored.line);
   }
   reading.place = { inode, size: Math.max(size, position), end: position };
@@ -217,7 +205,7 @@ export async function readJournal(dir: string, platformId: number): Promise<Stor
   await reader.catchUp();
   const { view } = reader;
   return {
-    journalId: view.journalId ?? (await formerId(path)),
+    journalId: view.journalId ?? '',
     ledger: view.ledger,
     acts: view.control.actCount,
     peers: view.peers,

@@ -30,12 +30,12 @@ const MISSING = 'a line that it follows is not there: lines before it were chang
 /**
  * Follows the lines of a journal, file by file, and finds lines that do not belong.
  *
- * Each line of format 3 names the lines that its writer had read and that no line named yet. Mostly that is one, the
- * line above. If a process that lost the lease adds a line at the same moment, two lines follow the same one. The next
- * writer that has read both names both. A line behind it detects a changed, removed, inserted or moved line. Only the
- * end is open: a cut there shows only by the hash of the last line, kept elsewhere.
+ * Each line names the lines that its writer had read and that no line named yet. Mostly that is one, the line above. If
+ * a process that lost the lease adds a line at the same moment, two lines follow the same one. The next writer that has
+ * read both names both. A line behind it detects a changed, removed, inserted or moved line. Only the end is open: a cut
+ * there shows only by the hash of the last line, kept elsewhere.
  *
- * A line names lines of its own file; the first line names those of the file before. Torn lines do not count.
+ * A line names lines of its own file; the first line, a header, names those of the file before. Torn lines do not count.
  */
 export class LineChain {
   #former: ReadonlySet<string> = new Set();
@@ -43,42 +43,29 @@ export class LineChain {
   #tips = new Set<string>();
   #isNew = true;
   #isEmpty = true;
-  #isChained = false;
-  /** The present file began without a chain. A process of that version may have added one last line. */
-  #isUpgraded = false;
-  /** The previous file had no chain or was upgraded, so the present one may begin in the former format. */
-  #followsFormer = true;
 
   get tips(): readonly string[] {
     return [...this.#tips];
   }
 
-  get isChained(): boolean {
-    return this.#isChained;
-  }
-
   startFile(): void {
-    this.#followsFormer = this.#isNew || !this.#isChained || this.#isUpgraded;
     this.#former = this.#known;
     this.#known = new Set();
-    [this.#isEmpty, this.#isChained, this.#isUpgraded] = [true, false, false];
+    this.#isEmpty = true;
   }
 
   /**
    * Adds the next line, even a wrong one. A repeated line counts once: a process reads its own line again if another
    * process added one before it.
-   * @param stored - undefined for an unparsed line of a former format
    * @returns the problem, or undefined
    */
-  add(lineHash: string, stored: StoredLine | undefined): string | undefined {
-    const isHeader = isChainHeader(stored);
-    const fault = this.#findFault(stored, isHeader);
-    if (isHeader && !this.#isChained) [this.#isChained, this.#isUpgraded] = [true, !this.#isEmpty];
+  add(lineHash: string, stored: StoredLine): string | undefined {
+    const fault = this.#findFault(stored);
     // The first line of a file names all lines that count, so late lines of the previous file are not named.
-    if (this.#isEmpty || !this.#isChained) this.#tips.clear();
+    if (this.#isEmpty) this.#tips.clear();
     [this.#isNew, this.#isEmpty] = [false, false];
-    for (const named of stored?.prev ?? []) this.#tips.delete(named);
-    if (!this.#isChained || !this.#known.has(lineHash)) this.#tips.add(lineHash);
+    for (const named of stored.prev ?? []) this.#tips.delete(named);
+    if (!this.#known.has(lineHash)) this.#tips.add(lineHash);
     this.#known.add(lineHash);
     return fault;
   }
@@ -90,31 +77,12 @@ export class LineChain {
     this.#known = new Set([...this.#known].slice(-RECENT_LINES).concat(this.tips));
   }
 
-  #findFault(stored: StoredLine | undefined, isHeader: boolean): string | undefined {
-    if (stored?.prev === undefined) {
-      return this.#mayLackPrev(stored) ? undefined : 'it does not name the line before it';
-    }
-    if (!isHeader && !this.#isChained) return 'the header of format 3 before it is missing';
+  #findFault({ line, prev }: StoredLine): string | undefined {
+    if (prev === undefined) return 'it does not name the line before it';
+    if (this.#isEmpty && !('v' in line)) return 'the header before it is missing';
     // The predecessor of the oldest file was removed or never existed.
     if (this.#isNew) return undefined;
     const known = this.#isEmpty ? this.#former : this.#known;
-    return stored.prev.length > 0 && stored.prev.every((named) => known.has(named)) ? undefined : MISSING;
+    return prev.length > 0 && prev.every((named) => known.has(named)) ? undefined : MISSING;
   }
-
-  /** A former version wrote before the upgrade, and at most its one pending line right after it. */
-  #mayLackPrev(stored: StoredLine | undefined): boolean {
-    if (isChainHeader(stored)) return false;
-    if (this.#isEmpty) return this.#followsFormer;
-    if (!this.#isChained) return true;
-    return this.#isUpgraded && stored !== undefined && isOfFormat2(stored.line);
-  }
-}
-
-function isChainHeader(stored: StoredLine | undefined): boolean {
-  return stored !== undefined && 'v' in stored.line && stored.line.v === 3;
-}
-
-function isOfFormat2(line: JournalLine): boolean {
-  if ('payoutId' in line) return !('signed' in line);
-  return 'ledgerId' in line || 'peers' in line || ('v' in line && line.v === 2);
 }

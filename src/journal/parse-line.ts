@@ -1,21 +1,19 @@
 import { z } from 'zod';
-import { UnsupportedFormatError } from '../base/errors.js';
-import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
+import { otherFormat, STORED_FORMAT } from '../base/stored-format.js';
 import { KEPT_STATES } from '../ledger/states.js';
-import { JOURNAL_FORMAT, type JournalLine } from './journal-line.js';
+import type { JournalLine } from './journal-line.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const completeNote = z.object({ at: z.number(), by: z.string(), reason: z.string() });
 const actNote = z.object({ at: z.number(), act: sha256 });
-const formerHeaderLine = z.object({ v: z.literal(2), journalId: z.string() });
 const headerLine = z.object({
-  v: z.literal(JOURNAL_FORMAT),
+  v: z.literal(STORED_FORMAT),
   journalId: z.string(),
   bornAt: z.number(),
   complete: completeNote.exactOptional(),
   prunedUpTo: z.number().exactOptional(),
 });
-const newerHeaderLine = z.object({ v: z.int().min(JOURNAL_FORMAT + 1) });
+const otherHeaderLine = z.object({ v: z.int().refine((format) => format !== STORED_FORMAT) });
 const attemptFields = { payoutId: z.string(), attempt: z.int() };
 const outcomeLine = z.object({
   ...attemptFields,
@@ -24,7 +22,7 @@ const outcomeLine = z.object({
   outcome: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('accepted'), txhash: z.string() }),
     z.object({ kind: z.literal('rejected'), message: z.string() }),
-    z.object({ kind: z.literal('unknown'), reason: z.string(), inFlightUntil: z.number().default(0) }),
+    z.object({ kind: z.literal('unknown'), reason: z.string(), inFlightUntil: z.number() }),
     z.object({ kind: z.literal('not_sent'), reason: z.string() }),
   ]),
 });
@@ -44,58 +42,50 @@ const requestSchema = z.object({
   addressTo: z.string(),
   symbol: z.string().exactOptional(),
 });
-const sendLine = z
-  .object({
-    ...attemptFields,
-    token: z.string().optional(),
-    epoch: z.int(),
-    sends: z.int(),
-    after: z.object({ sends: z.int(), token: z.string() }).optional(),
-    at: z.number(),
-    inFlightMs: z.number().default(UNKNOWN_IN_FLIGHT_MS),
-    knownActs: z.int().exactOptional(),
-    request: requestSchema,
-    signed: z
-      .object({
-        intent: sha256,
-        key: z.string(),
-        issuedAt: z.number(),
-        expiresAt: z.number(),
-        proof: intentProof.exactOptional(),
-        act: sha256.exactOptional(),
-        clears: z.array(z.int()).exactOptional(),
-      })
-      .exactOptional(),
-    judged: z
-      .object({
-        policy: sha256,
-        usd: z
-          .string()
-          .regex(/^\d{1,60}$/)
-          .exactOptional(),
-        coins: z
-          .string()
-          .regex(/^\d{1,60}(\.\d{1,18})?$/)
-          .exactOptional(),
-        approvals: z.array(sha256).exactOptional(),
-      })
-      .exactOptional(),
-  })
-  .transform(({ token, after, ...send }) => ({
-    ...send,
-    token: token ?? formerToken(send.epoch),
-    after: after ?? { sends: send.sends - 1 },
-  }));
-const ledgerLine = z
-  .object({
-    ledgerId: z.string(),
-    epoch: z.int(),
-    sends: z.int(),
-    token: z.string().optional(),
-    adopted: z.literal(true).exactOptional(),
-    gaveUp: z.literal(true).exactOptional(),
-  })
-  .transform(({ token = '', ...ledger }) => ({ ...ledger, token }));
+const sendLine = z.object({
+  ...attemptFields,
+  token: z.string(),
+  epoch: z.int(),
+  sends: z.int(),
+  after: z.object({ sends: z.int(), token: z.string() }),
+  at: z.number(),
+  inFlightMs: z.number(),
+  knownActs: z.int().exactOptional(),
+  request: requestSchema,
+  signed: z
+    .object({
+      intent: sha256,
+      key: z.string(),
+      issuedAt: z.number(),
+      expiresAt: z.number(),
+      proof: intentProof,
+      act: sha256.exactOptional(),
+      clears: z.array(z.int()).exactOptional(),
+    })
+    .exactOptional(),
+  judged: z
+    .object({
+      policy: sha256,
+      usd: z
+        .string()
+        .regex(/^\d{1,60}$/)
+        .exactOptional(),
+      coins: z
+        .string()
+        .regex(/^\d{1,60}(\.\d{1,18})?$/)
+        .exactOptional(),
+      approvals: z.array(sha256).exactOptional(),
+    })
+    .exactOptional(),
+});
+const ledgerLine = z.object({
+  ledgerId: z.string(),
+  epoch: z.int(),
+  sends: z.int(),
+  token: z.string(),
+  adopted: z.literal(true).exactOptional(),
+  gaveUp: z.literal(true).exactOptional(),
+});
 const peersLine = z.object({
   peers: z.array(z.object({ journalId: z.string(), host: z.string(), dir: z.string() })),
 });
@@ -121,7 +111,7 @@ const controlLine = z.union([
   z.object({ paused: z.object({ at: z.number(), reason: z.string() }) }),
   z.object({ resumed: actNote }),
   z.object({
-    seen: z.object({ at: z.number(), addresses: z.array(z.string()), exact: z.literal(true).exactOptional() }),
+    seen: z.object({ at: z.number(), addresses: z.array(z.string()) }),
   }),
   z.object({
     rejected: z.object({
@@ -139,15 +129,10 @@ const controlLine = z.union([
   z.object({ unrejected: z.object({ payoutId: z.string(), rejection: sha256 }) }),
   z.object({ rates: z.object({ at: z.number(), usd: z.record(z.string().regex(/^\d{1,15}$/), rate) }) }),
 ]);
-const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);
+const anyHeaderLine = z.union([headerLine, otherHeaderLine]);
 const prevField = z.object({
   prev: z.union([sha256.transform((hash) => [hash]), z.array(sha256)]).exactOptional(),
 });
-
-/** The ledger's name for an attempt of format 1, which had only an epoch. */
-function formerToken(epoch: number): string {
-  return `e:${epoch}`;
-}
 
 /** A later start ends a torn line with this mark and a line break. */
 export const TORN_MARK = ' torn';
@@ -164,7 +149,7 @@ export interface StoredLine {
 /**
  * @param place - for the error
  * @returns undefined for a torn line, whose send was never written
- * @throws UnsupportedFormatError for a header of a newer format; Error for an invalid line
+ * @throws UnsupportedFormatError for a header of another format; Error for an invalid line
  */
 export function parseLine(text: string, place: string): StoredLine | undefined {
   if (isTorn(text)) return undefined;
@@ -177,11 +162,7 @@ export function parseLine(text: string, place: string): StoredLine | undefined {
     );
   }
   const line = parsed.data;
-  if ('v' in line && line.v > JOURNAL_FORMAT) {
-    throw new UnsupportedFormatError(
-      `The send journal has format ${line.v} at ${place}; this version of payout-queue reads formats 1 to ${JOURNAL_FORMAT}. Run the version that wrote it, or a newer one.`,
-    );
-  }
+  if ('v' in line && line.v !== STORED_FORMAT) throw otherFormat(`send journal at ${place}`, line.v);
   return { line: line as JournalLine, prev: chained.data.prev };
 }
 

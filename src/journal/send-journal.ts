@@ -38,7 +38,7 @@ export interface SendJournal extends ReadableJournal {
    * none. An intent that expires by then may have been sent, whatever the clock says now.
    */
   readonly prunedUpTo: number;
-  /** Newest line read or written. Undefined if no line has a hash. */
+  /** Newest line read or written. Undefined if there is none. */
   readonly head: JournalHead | undefined;
   /** When the worker paused the account by itself. A signed act resumes it. */
   readonly pausedAt: number | undefined;
@@ -65,7 +65,7 @@ export interface SendJournal extends ReadableJournal {
   noteRates(rates: RatesLine['rates']): Promise<void>;
   noteRejected(rejected: RejectionNote): Promise<void>;
   noteUnrejected(unrejected: Pick<RejectionNote, 'payoutId' | 'rejection'>): Promise<void>;
-  noteSeen(seen: Pick<SeenLine['seen'], 'at' | 'addresses'>): Promise<void>;
+  noteSeen(seen: SeenLine['seen']): Promise<void>;
   notePaused(pause: PausedLine['paused']): Promise<void>;
   noteResumed(note: ActNote): Promise<void>;
   noteComplete(note: CompleteNote): Promise<void>;

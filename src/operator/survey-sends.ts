@@ -1,4 +1,4 @@
-import type { JournaledLedger, JournalEntry, SendLine, JournalItem, JournalPeer } from '../journal/journal-line.js';
+import type { JournaledLedger, JournalEntry, JournalItem, JournalPeer } from '../journal/journal-line.js';
 import { wasSent } from '../journal/journal-view.js';
 import type { ForgottenSend, SenderLedger } from '../ledger/sender-ledger.js';
 
@@ -56,7 +56,7 @@ export async function surveySends(
       const found = await ledger.findForgottenSends(step.filter(isSend));
       const unknown = new Set(found.map(({ send }) => send));
       for (const item of step) {
-        if (isSend(item) && unknown.has(item) && !follows(item, before)) loose.set(keyBefore(item), item);
+        if (isSend(item) && unknown.has(item) && !follows(item, before)) loose.set(item.after.token, item);
         if (isSend(item) || isAdoption(item)) before = item;
         if ('peers' in item) for (const peer of item.peers) peers.set(peer.journalId, peer);
         if (isGivingUp(item)) forgottenAdoptions.push(item);
@@ -79,17 +79,16 @@ export async function surveySends(
   return { forgotten, firstForgotten, unwitnessed, peers: [...peers.values()] };
 }
 
-/** @param loose - forgotten sends whose predecessor is not the entry before them, by the predecessor's key */
+/** @param loose - forgotten sends whose predecessor is not the entry before them, by the predecessor's token */
 async function findUnwitnessed(
   ledger: Pick<SenderLedger, 'findForgottenSends'>,
   journals: readonly JournalItems[],
   { sendCount, last }: { readonly sendCount: number; readonly last: string },
   loose: Map<string, JournalEntry>,
 ): Promise<NumberRange[]> {
-  if (last !== '') loose.delete(last);
-  for (const { after } of [...loose.values()]) {
-    if (!isNamed(after) && after.sends <= sendCount) loose.delete(toNumberKey(after.sends));
-  }
+  loose.delete(last);
+  // The first send of a ledger follows none.
+  loose.delete('');
   if (loose.size === 0) return [];
   const lowest = new Map([...loose.keys()].map((key) => [key, sendCount]));
   const siblings: JournalEntry[] = [];
@@ -97,16 +96,15 @@ async function findUnwitnessed(
     for await (const item of journal.items()) {
       if (!isSend(item) && !isAdoption(item)) continue;
       loose.delete(item.token);
-      loose.delete(toNumberKey(item.sends));
       for (const [key, { after }] of loose) {
         if (item.sends < after.sends) lowest.set(key, Math.max(lowest.get(key) ?? 0, item.sends));
       }
-      if (isSend(item) && loose.has(keyBefore(item))) siblings.push(item);
+      if (isSend(item) && loose.has(item.after.token)) siblings.push(item);
     }
   }
   // If the ledger knows a send that follows the predecessor, it has the predecessor too.
   const forgotten = new Set((await ledger.findForgottenSends(siblings)).map(({ send }) => send));
-  for (const sibling of siblings) if (!forgotten.has(sibling)) loose.delete(keyBefore(sibling));
+  for (const sibling of siblings) if (!forgotten.has(sibling)) loose.delete(sibling.after.token);
   return [...loose].map(([key, { after }]) => ({
     first: Math.min((lowest.get(key) ?? 0) + 1, after.sends),
     last: after.sends,
@@ -138,19 +136,5 @@ function isGivingUp(item: JournalItem): item is JournaledLedger {
 }
 
 function follows({ after }: JournalEntry, before: JournalEntry | JournaledLedger | undefined): boolean {
-  if (before === undefined) return after.sends === 0;
-  return isNamed(after) ? after.token === before.token : after.sends === before.sends;
-}
-
-function keyBefore({ after }: JournalEntry): string {
-  return isNamed(after) ? after.token : toNumberKey(after.sends);
-}
-
-/** A send of format 1 and the beginning of a ledger have no token, only a number. */
-function isNamed(after: SendLine['after']): after is { readonly sends: number; readonly token: string } {
-  return after.token !== undefined && after.token !== '';
-}
-
-function toNumberKey(sends: number): string {
-  return `number ${sends}`;
+  return before === undefined ? after.sends === 0 : after.token === before.token;
 }

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -122,12 +121,8 @@ it('reading finds a transaction in another spelling', async () => {
   const txhash = `0x${'AB'.repeat(32)}`;
   await archive.keep([on(MONDAY, 'a', { txhash })]);
   const findSpelled = async (given: string) => findArchived(folder, { txhash: given }, { onDamage });
-  const entry = createHash('sha256').update(`txhash ${txhash}`).digest().subarray(0, 8);
-  for (const index of [undefined, entry]) {
-    if (index !== undefined) await writeFile(indexPath(path()), index);
-    for (const given of [txhash, txhash.toLowerCase(), 'ab'.repeat(32)]) {
-      expect(await findSpelled(given)).toMatchObject({ payoutId: 'a', txhash });
-    }
+  for (const given of [txhash, txhash.toLowerCase(), 'ab'.repeat(32)]) {
+    expect(await findSpelled(given)).toMatchObject({ payoutId: 'a', txhash });
   }
   expect(await findSpelled('cd'.repeat(32))).toBeUndefined();
 });

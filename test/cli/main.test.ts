@@ -17,7 +17,7 @@ const context = createProcessContext();
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 const UNDER = [
   ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`),
-  ...['verify', 'export', 'adopt-journal', 'upgrade-journal'].map((name) => `audit ${name}`),
+  ...['verify', 'export', 'adopt-journal'].map((name) => `audit ${name}`),
   ...['init', 'generate', 'check', 'sign', 'verify'].map((name) => `keys ${name}`),
 ];
 

@@ -75,7 +75,7 @@ describe('a worker with a keyring', () => {
   });
 
   it('holds what was signed before its journal began, until the host states that nothing is missing', async () => {
-    journal.given({ v: 3, journalId: 'j', bornAt: clock.wallNow() + 1 });
+    journal.given({ v: 1, journalId: 'j', bornAt: clock.wallNow() + 1 });
     expect(authority.permit(payout)).toEqual(refused('before_birth', false));
     await journal.noteComplete({ at: clock.wallNow(), by: 'ann', reason: 'new host' });
     expect(authority.permit(payout).kind).toBe('granted');
@@ -83,9 +83,9 @@ describe('a worker with a keyring', () => {
 
   it('holds what the journal may have forgotten, also with the clock set back', () => {
     const end = clock.wallNow() + 7 * DAY_MS;
-    journal.given({ v: 3, journalId: 'j', bornAt: 0, prunedUpTo: end - 1 });
+    journal.given({ v: 1, journalId: 'j', bornAt: 0, prunedUpTo: end - 1 });
     expect(authority.permit(payout).kind).toBe('granted');
-    journal.given({ v: 3, journalId: 'j', bornAt: 0, prunedUpTo: end });
+    journal.given({ v: 1, journalId: 'j', bornAt: 0, prunedUpTo: end });
     expect(authority.permit(payout)).toEqual(refused('forgotten', false));
   });
 });

@@ -70,7 +70,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly noteResumed = async (resumed: ActNote) => this.write({ resumed });
   readonly noteComplete = async (complete: CompleteNote) => this.write({ complete });
   async noteSeen({ at, addresses }: SeenLine['seen']) {
-    await this.write({ seen: { at, addresses, exact: true } });
+    await this.write({ seen: { at, addresses } });
   }
 
   readonly noteActs = async (acts: ActsLine['acts']) => this.write({ acts });

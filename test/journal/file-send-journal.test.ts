@@ -254,7 +254,7 @@ describe('the items of a journal', () => {
   });
 
   it('say where a line makes no sense, also in a file that nothing else reads', async () => {
-    await folder.write([{ v: 2, journalId: 'abcdef012345' }, LEDGER, { payoutId: 'p' }], 1);
+    await folder.write([HEADER, LEDGER, { payoutId: 'p' }], 1);
     await folder.write([HEADER, LEDGER], 2);
     await folder.write([HEADER, LEDGER]);
     await expect(itemsOf(await folder.open())).rejects.toThrow(/cannot be read at .*1\.journal\.1:3/);

@@ -55,7 +55,7 @@ it('each line names the one before it by its SHA-256; the first one names none',
   const named = await Promise.all(texts.map(async (_, index) => prevOf(index)));
   expect(named).toEqual([[], ...texts.slice(0, -1).map(hashLine)]);
   const head = hashLine(texts.at(-1) ?? '');
-  expect(await verify()).toMatchObject({ lines: 7, sends: 3, files: 1, unchained: 0, faults: [], head });
+  expect(await verify()).toMatchObject({ lines: 7, sends: 3, files: 1, faults: [], head });
   // The last whole line, where a crash tore one.
   await folder.add('{"payoutId":"s"');
   await (await folder.open()).append(aSend('s', 4));

@@ -109,7 +109,7 @@ describe('a payout that a worker with a key paid', () => {
     const { receipt, receiptRest } = left.get('lost') ?? {};
     const alterations: readonly Record<string, string | undefined>[] = [
       ...[{ txhash: 'another' }, { attempt: '2' }, { amount: '0.02' }, { addressTo: 'wallet-thief' }],
-      ...[{ paymentId: '2' }, { metadata: '{"order":8}' }, { reference: 'x' }, { h3: '1795404231000\tcompleted' }],
+      ...[{ paymentId: '2' }, { metadata: '{"order":8}' }, { reference: 'x' }, { h3: 'cmwtk3v5j' }],
       ...[{ sig: undefined }, { receiptRest: undefined }, { addressTo: 'a\nb' }, { receipt, receiptRest }],
     ];
     for (const fields of alterations)

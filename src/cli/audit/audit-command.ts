@@ -56,8 +56,8 @@ export function defineAuditCommand(command: Command, context: CliContext): void 
   command.addHelpText(
     'after',
     help(
-      `They read the send journal of this host (SEND_JOURNAL_DIR, GATEWAY_PLATFORM_ID), also beside a worker. adopt-journal and
-upgrade-journal write to it: run them as the worker's user, on each host that has a journal of its own. See docs/control.md#the-audit.`,
+      `They read the send journal of this host (SEND_JOURNAL_DIR, GATEWAY_PLATFORM_ID), also beside a worker. adopt-journal
+writes to it: run it as the worker's user, on each host that has a journal of its own. See docs/control.md#the-audit.`,
       'payouts audit verify',
       'payouts audit export --since 2030-01-01 --csv > sends.csv',
       'payouts audit adopt-journal --reason "new account, nothing was sent yet"',
@@ -66,7 +66,6 @@ upgrade-journal write to it: run them as the worker's user, on each host that ha
   addVerify(command, context);
   addExport(command, context);
   addAdopt(command, context);
-  addUpgrade(command, context);
 }
 
 function addVerify(parent: Command, context: CliContext): void {
@@ -213,33 +212,6 @@ twice: docs/runbooks/journal.md says what to compare before. A running worker co
     else
       context.write(`Journal ${journalId} counts as complete since ${formatTime(new Date(note.at).toISOString())}.\n`);
   });
-}
-
-function addUpgrade(parent: Command, context: CliContext): void {
-  parent
-    .command('upgrade-journal')
-    .description("bring the journal to this version's format")
-    .option('--json', 'print {journalId, bornAt} as JSON')
-    .addHelpText(
-      'after',
-      help(
-        'A worker does this by itself when it starts. A worker of the version before then refuses the journal.',
-        'payouts audit upgrade-journal',
-        'payouts audit upgrade-journal --json',
-      ),
-    )
-    .action(async ({ json }: { readonly json?: true }) => {
-      const folder = readJournalFolder(context);
-      if ((await readJournal(folder.dir, folder.platformId)) === undefined) throw noJournal(folder);
-      const result = await withJournal(folder, ({ journalId, bornAt }) => ({ journalId, bornAt }));
-      const { journalId, bornAt } = result;
-      if (json) context.writeJson(result);
-      else {
-        const since =
-          bornAt === 0 ? 'and counts as complete' : `and begins at ${formatTime(new Date(bornAt).toISOString())}`;
-        context.write(`Journal ${journalId} has the format of this version ${since}.\n`);
-      }
-    });
 }
 
 export async function withJournal<Result>(

@@ -48,7 +48,7 @@ export function verifySend(
   if (keyFault !== undefined) return fail('key', keyFault, KEEP_KEYS);
   const proofFault = keyring && findProofFault(send, signed, platformId, keyring);
   if (proofFault !== undefined) return fail('signature', proofFault, ASK);
-  const isProved = signed.proof !== undefined && keyring !== undefined;
+  const isProved = keyring !== undefined;
   if (payout === undefined) return { findings: [], isVerified: isProved };
   if (payout.signed === undefined) return fail('signature', 'its record has no signature any more', ALTERED);
   const isAsSent = hashOf(intentOf(platformId, payout, payout.signed)) === signed.intent;
@@ -71,7 +71,6 @@ function findProofFault(
   platformId: number,
   keyring: BoundKeyring,
 ): string | undefined {
-  if (proof === undefined) return undefined;
   const intent = intentOfProof(platformId, { payoutId, ...request }, proof, times);
   if (hashOf(intent) !== journaled)
     return 'its line in the journal stands for another intent than the one that it names';

@@ -77,10 +77,10 @@ function toLedgerColumns(send: JournalEntry, facts: AuditRowFacts) {
     fee: last?.fee,
     signer_person: signed && keyring?.find(signed.key)?.person,
     approved_by: namePersons(send, facts),
-    requested_by: signed?.proof?.requestedBy ?? payout?.requestedBy,
+    requested_by: signed?.proof.requestedBy ?? payout?.requestedBy,
     state: last?.state,
     state_at: last?.updatedAt,
-    reference: signed?.proof?.reference ?? payout?.reference,
+    reference: signed?.proof.reference ?? payout?.reference,
   };
 }
 
@@ -159,8 +159,8 @@ export function toAuditJson({ reports, audit, notCompared, otherJournals, findin
 }
 
 function toReportJson(report: JournalReport): object {
-  const { journalId, files, lines, unchained, sends, bornAt, prunedUpTo, firstSendAt, head, found, faults } = report;
-  return { journalId, files, lines, unchained, sends, bornAt, prunedUpTo, firstSendAt, head, found, faults };
+  const { journalId, files, lines, sends, bornAt, prunedUpTo, firstSendAt, head, found, faults } = report;
+  return { journalId, files, lines, sends, bornAt, prunedUpTo, firstSendAt, head, found, faults };
 }
 
 /** @param wanted - requested head */
@@ -178,11 +178,11 @@ export function describeAudit(result: AuditResult, wanted: string | undefined, h
 }
 
 function describeReport(report: JournalReport, wanted: string | undefined): string {
-  const { journalId, files, lines, unchained, sends, bornAt, head, found, faults } = report;
+  const { journalId, files, lines, sends, bornAt, head, found, faults } = report;
   const facts = {
     journal: journalId,
     files: String(files),
-    lines: unchained === 0 ? String(lines) : `${lines}, ${unchained} of a format without hashes`,
+    lines: String(lines),
     sends: String(sends),
     begins: describeBirth(bornAt),
     head: head ?? 'none',
@@ -193,7 +193,7 @@ function describeReport(report: JournalReport, wanted: string | undefined): stri
 }
 
 function describeBirth(bornAt: number | undefined): string {
-  if (bornAt === undefined) return 'format 1 or 2: `payouts audit upgrade-journal`';
+  if (bornAt === undefined) return 'no header';
   return bornAt === 0 ? 'complete, as an operator stated' : formatTime(new Date(bornAt).toISOString());
 }
 

@@ -1,6 +1,6 @@
 import { UnsupportedFormatError } from '../../base/errors.js';
 import { ControlView } from '../../journal/control-view.js';
-import { formerId, type JournalFile, journalPath, listFiles, readLines } from '../../journal/journal-files.js';
+import { type JournalFile, journalPath, listFiles, readLines } from '../../journal/journal-files.js';
 import type { RejectionNote } from '../../journal/journal-line.js';
 import { hashLine, LineChain } from '../../journal/line-chain.js';
 import { isTorn, parseLine, type StoredLine } from '../../journal/parse-line.js';
@@ -15,7 +15,6 @@ export interface JournalReport {
   readonly journalId: string;
   readonly files: number;
   readonly lines: number;
-  readonly unchained: number;
   readonly sends: number;
   readonly bornAt: number | undefined;
   readonly prunedUpTo: number;
@@ -59,11 +58,11 @@ export async function verifyJournal(
   if (files.length === 0) return undefined;
   const check = new JournalCheck(head, published);
   for (const file of files) await check.readFile(file);
-  return { ...check.report(files.length), journalId: check.journalId ?? (await formerId(path)) };
+  return check.report(files.length);
 }
 
 class JournalCheck {
-  journalId: string | undefined;
+  #journalId = '';
   readonly #wanted: string | undefined;
   readonly #published: ReadonlySet<string>;
   readonly #chain = new LineChain();
@@ -75,20 +74,20 @@ class JournalCheck {
   #isReadable = true;
   #firstSendAt: number | undefined;
   #head: string | undefined;
-  #isChained = false;
   readonly #rejectedSends: RejectedSend[] = [];
-  #counts = { lines: 0, unchained: 0, sends: 0 };
+  #counts = { lines: 0, sends: 0 };
 
   constructor(wanted: string | undefined, published: readonly string[]) {
     this.#wanted = wanted;
     this.#published = new Set(published);
   }
 
-  report(files: number): Omit<JournalReport, 'journalId'> {
+  report(files: number): JournalReport {
     return {
+      journalId: this.#journalId,
       files,
       ...this.#counts,
-      bornAt: this.#isChained ? this.#control.bornAt : undefined,
+      bornAt: this.#journalId === '' ? undefined : this.#control.bornAt,
       prunedUpTo: this.#control.prunedUpTo,
       firstSendAt: this.#firstSendAt,
       head: this.#head,
@@ -125,7 +124,6 @@ class JournalCheck {
     this.#counts.lines += 1;
     const stored = this.#parse(text, place);
     if (stored === undefined) return;
-    if (stored.prev === undefined) this.#counts.unchained += 1;
     const fault = this.#isCopy(lineHash, stored) ? 'it is a copy of an earlier line' : undefined;
     const message = this.#chain.add(lineHash, stored) ?? fault;
     if (message !== undefined) this.#faults.push({ ...place, message });
@@ -145,15 +143,12 @@ class JournalCheck {
   }
 
   /** Processes that open a journal at once may write the same header or the same peers. */
-  #isCopy(lineHash: string, { line, prev }: StoredLine): boolean {
-    return prev !== undefined && 'payoutId' in line && this.#places.has(lineHash);
+  #isCopy(lineHash: string, { line }: StoredLine): boolean {
+    return 'payoutId' in line && this.#places.has(lineHash);
   }
 
   #note({ line }: StoredLine): void {
-    if ('v' in line) {
-      this.journalId = line.journalId;
-      this.#isChained ||= line.v === 3;
-    }
+    if ('v' in line) this.#journalId = line.journalId;
     if ('payoutId' in line && 'request' in line) {
       this.#counts.sends += 1;
       this.#firstSendAt ??= line.at;

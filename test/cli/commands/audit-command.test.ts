@@ -16,7 +16,10 @@ import { isFinal, PAYOUT_STATES, type PayoutState } from '../../../src/ledger/st
 const [INTENT, ACT] = ['1a'.repeat(32), 'ac'.repeat(32)];
 const AT = Date.parse('2030-01-31T10:00:00Z');
 const DAY_MS = 86_400_000;
-const SIGNED = { intent: INTENT, key: 'shop', issuedAt: AT - 1_000, expiresAt: AT + 1_000, act: ACT, clears: [1] };
+const SIGNED = {
+  ...{ intent: INTENT, key: 'shop', issuedAt: AT - 1_000, expiresAt: AT + 1_000, act: ACT, clears: [1] },
+  proof: { signature: 'S', audience: 'shop' },
+};
 const JUDGED = { policy: 'b'.repeat(64), usd: '12510000', approvals: ['c'.repeat(64), 'd'.repeat(64)] };
 
 let folder: JournalFolder;
@@ -65,7 +68,7 @@ it('payouts audit verify exits 2 for a head that is none, 3 where there is no jo
   const wrong = textWith(/--head: must be 64 hexadecimal digits.*got "ABC"/);
   expect(await audit('verify --head ABC')).toMatchObject({ code: 2, stdout: '', stderr: wrong });
   const missing = textWith(/No send journal of account 2 in .*\. Run the command on the worker's host/);
-  for (const args of ['verify --offline', 'export --offline', 'upgrade-journal']) {
+  for (const args of ['verify --offline', 'export --offline']) {
     expect(await audit(args, '2')).toMatchObject({ code: 3, stdout: '', stderr: missing });
   }
 });
@@ -104,20 +107,6 @@ it('payouts audit adopt-journal states that nothing is missing; asks first', asy
   expect((await verify()).report).toMatchObject({ bornAt: 0, faults: [] });
   const made = await audit('adopt-journal --yes --json --reason first', '2');
   expect(JSON.parse(made.stdout)).toMatchObject({ journalId: textWith(/^\w{12}$/), reason: 'first' });
-});
-
-it('payouts audit upgrade-journal chains a journal of a former format', async () => {
-  const before = await folder.text();
-  const { stdout } = await audit('upgrade-journal --json');
-  expect(JSON.parse(stdout)).toEqual({ journalId: journal.journalId, bornAt: journal.bornAt });
-  expect(await folder.text()).toBe(before);
-  await folder.write([{ v: 2, journalId: 'abcdef012345' }, LEDGER, aSend('p', 1)]);
-  const { report } = await verify();
-  expect([report['unchained'], report['faults'], report['bornAt']]).toEqual([3, [], undefined]);
-  const upgraded = /^Journal abcdef012345 has the format of this version and begins at /;
-  expect((await audit('upgrade-journal')).stdout).toMatch(upgraded);
-  const chained = { unchained: 3, lines: 4, faults: [], bornAt: expect.any(Number) };
-  expect((await verify()).report).toMatchObject(chained);
 });
 
 const ACCEPTED: JournaledOutcome = { kind: 'accepted', txhash: 'h' };
@@ -243,8 +232,6 @@ it('the attempts that a record names are known by number and token', () => {
   expect(knows(record, [1, 'a'], [2, 'b'], [2, 'c'], [3, 'd'])).toEqual([true, true, true, false]);
   expect(knows(record, [1, 'b'], [0, ''], [4, 'd'])).toEqual([false, false, false]);
   expect(new KnownAttempts(record).isNewest({ attempt: 2, token: 'c' })).toBe(false);
-  const former = { attempt: '2', epoch: '5' };
-  expect(knows(former, [2, 'e:5'], [1, 'e:4'], [2, 'e:4'], [1, 'abc'])).toEqual([true, true, false, false]);
-  // What no version writes takes no time.
+  // What nothing writes takes no time.
   for (const attempt of ['1e300', 'many']) expect(knows({ attempt }, [5, 'x'])).toEqual([false]);
 });

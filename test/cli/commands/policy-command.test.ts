@@ -8,6 +8,7 @@ import { checkReconciliation } from '../../../src/cli/doctor/check-account.js';
 import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { type ReconciledBalance, saveReconciliation } from '../../../src/ledger/reads/reconciliation.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
+import { toFileText } from '../../journal/support/journal-folder.js';
 
 const cli = useCli();
 const HASH = textWith(/^[0-9a-f]{64}$/);
@@ -186,11 +187,12 @@ it('exits with 4 while a drop is not explained, until an operator accepts it', a
 
 it('payouts adopt-ledger asks for a journal that only the oldest file names', async () => {
   const OTHER = 'bbbbbbbbbbbb';
+  let text = '';
   const writeSend = async (suffix: string, sends: number, ...peers: readonly JournalLine[]): Promise<void> => {
     const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
     const request = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9' };
     const lines: readonly JournalLine[] = [
-      { v: 2, journalId: 'aaaaaaaaaaaa' },
+      { v: 1, journalId: 'aaaaaaaaaaaa', bornAt: 1 },
       { ledgerId: 'former', epoch: 1, ...after },
       ...peers,
       {
@@ -205,7 +207,8 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names', as
         request,
       },
     ];
-    await cli.file(`${cli.platformId}.journal${suffix}`, ...lines.map((line) => JSON.stringify(line)));
+    text = toFileText(lines, text);
+    await cli.file(`${cli.platformId}.journal${suffix}`, ...text.trimEnd().split('\n'));
   };
   await writeSend('.1', 1, { peers: [{ journalId: OTHER, host: 'host-b', dir: '/b' }] });
   await writeSend('', 2);

@@ -18,6 +18,8 @@ import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { StoppedError } from '../../../src/base/errors.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
+import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
@@ -255,11 +257,10 @@ it('payouts doctor says where the journal should be of which the ledger knows se
   await copyFile(fileIn(dir), fileIn(other));
   await doctor.expectFindings(0, [NO_SENDER]);
   expect((await doctor.run()).out).toMatch(/they agree on \d sends/);
-  // In the format without a chain: the hashes of another journal are others.
-  const [, ...sent] = (await readFile(fileIn(dir), 'utf8')).trimEnd().split('\n');
-  const unchained = sent.map((line) => ({ ...(JSON.parse(line) as object), prev: undefined }));
-  const replaced = [{ v: 2, journalId: 'another-one' }, ...unchained];
-  await writeFile(fileIn(dir), replaced.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const [header = '', ...sent] = (await readFile(fileIn(dir), 'utf8')).trimEnd().split('\n');
+  const lines = [header.replace(/"journalId":"[^"]*"/, '"journalId":"another-one"'), ...sent];
+  const replaced = lines.map((line) => JSON.parse(line) as JournalLine);
+  await writeFile(fileIn(dir), toChainedLines(replaced, []));
   const later = [warningOf('journal and ledger', 'began later'), NO_SENDER];
   const [began] = await doctor.expectFindings(0, later, { SEND_JOURNAL_DIR: dir });
   expect(began?.detail).toMatch(/the one before it \(\S+\) is gone/);

@@ -124,12 +124,14 @@ export class CliRig {
   async force(payoutId: string, state: PayoutState) {
     const { keys, redis } = this;
     const score = await redis.zscore(keys.state('queued'), payoutId);
-    await redis
+    const { key, isStream } = keys.stateIndex(state);
+    const pipeline = redis
       .pipeline()
       .hset(keys.payout(payoutId), { state, h0: `${STATE_CODE[state]}${Date.now().toString(36)}` })
-      .zrem(keys.state('queued'), payoutId)
-      .zadd(`${keys.prefix}:state:${state}`, score ?? 1, payoutId)
-      .exec();
+      .zrem(keys.state('queued'), payoutId);
+    if (isStream) pipeline.xadd(key, `${score ?? 1}-0`, 'payoutId', payoutId);
+    else pipeline.zadd(key, score ?? 1, payoutId);
+    await pipeline.exec();
   }
 
   /** The gateway lists 6 as USDT. */

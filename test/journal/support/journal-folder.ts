@@ -82,7 +82,7 @@ export function toText(lines: readonly unknown[]) {
 
 /** The text of a file of these lines, behind one that has this text. */
 export function toFileText(lines: readonly unknown[], former = '') {
-  const isChained = (lines[0] as { v?: number } | undefined)?.v === 3;
+  const isChained = (lines[0] as { v?: number } | undefined)?.v === 1;
   return isChained ? toChainedLines(lines as JournalLine[], lastHash(former)) : toText(lines);
 }
 
@@ -96,7 +96,7 @@ export function lastHash(text: string) {
     .map(hashLine);
 }
 
-export const HEADER: JournalLine = { v: 3, journalId: 'abcdef012345', bornAt: 1_800_000_000_000 };
+export const HEADER: JournalLine = { v: 1, journalId: 'abcdef012345', bornAt: 1_800_000_000_000 };
 export const LEDGER = { ledgerId: 'ledger', epoch: 2, sends: 0, token: '' };
 
 /** The send of this number, after the one before it. */
@@ -108,7 +108,7 @@ export function aSend(payoutId: string, sends: number, given: Partial<SendLine> 
 }
 
 export function headerOf(journalId: string | undefined): object {
-  return { v: 3, journalId, bornAt: expect.any(Number) as unknown };
+  return { v: 1, journalId, bornAt: expect.any(Number) as unknown };
 }
 
 export function outcomeOf({ payoutId, attempt, token }: SendLine, kind: 'accepted' | 'not_sent'): JournalLine {

@@ -25,19 +25,21 @@ const LEDGER = { ledgerId: 'ledger', epoch: 1, sends: 0, token: '' };
 
 const REQUEST = { paymentId: 1, amount: '1', addressTo: 'w' };
 const JOURNAL_ID = '0123456789ab';
-const HEADER = `{"v":2,"journalId":"${JOURNAL_ID}"}\n`;
+const HEADER: JournalLine = { v: 1, journalId: JOURNAL_ID, bornAt: 1 };
 const DAY_MS = 24 * 60 * 60 * 1000;
 const NOW = Date.now();
 
 /** A file is full at 16 MiB: one outcome after another, of the same send. */
 function almostFullFile() {
   const size = 16 * 1024 * 1024 - 150;
-  const line = `${JSON.stringify({ peers: [{ journalId: 'other', host: 'h', dir: 'd'.repeat(100_000) }] })}\n`;
-  return HEADER + line.repeat(Math.floor(size / line.length));
+  const line: JournalLine = { peers: [{ journalId: 'other', host: 'h', dir: 'd'.repeat(100_000) }] };
+  const length = 100_000 + 150;
+  return toChainedLines([HEADER, ...Array<JournalLine>(Math.floor(size / length)).fill(line)], []);
 }
 
 const signedUntil = (expiresAt: number) => ({
   ...{ intent: 'e'.repeat(64), key: 'shop', issuedAt: expiresAt - 7 * DAY_MS, expiresAt },
+  proof: { signature: 'S', audience: 'a' },
 });
 
 const NEXT_WEEK = NOW + 6 * DAY_MS;
@@ -64,7 +66,7 @@ function linesOf({ payoutId, expiresAt }: SignedBefore, sends: number): JournalL
   const tokenOf = (number: number) => (number === 0 ? '' : `token${number}`);
   const before = { sends, token: tokenOf(sends) };
   return [
-    { v: 3, journalId: JOURNAL_ID, bornAt: 1 },
+    HEADER,
     { ...LEDGER, ...before },
     {
       ...{ payoutId, attempt: 1, token: tokenOf(sends + 1), epoch: 1, sends: sends + 1 },
@@ -78,7 +80,7 @@ const SIGNED_FILES = 'signed sends in files that are removed';
 
 const SCENARIOS: readonly Scenario[] = [
   { name: NEW_JOURNAL, files: {} },
-  { name: 'a line torn by a crash', files: { '1.journal': () => `${HEADER}{"ledgerId":"led` } },
+  { name: 'a line torn by a crash', files: { '1.journal': () => `${toChainedLines([HEADER], [])}{"ledgerId":"led` } },
   { name: 'a file that becomes full', files: { '1.journal': almostFullFile } },
   { name: SIGNED_FILES, files: rotatedFiles(), signed: SIGNED, fullDaysAgo: 9 },
 ];

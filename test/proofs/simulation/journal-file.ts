@@ -23,9 +23,9 @@ export class JournalFile {
   crashes = 0;
   readonly #unsynced = new Set<JournalLine>();
 
-  constructor(journalId: string, bornAt?: number) {
+  constructor(journalId: string, bornAt = 0) {
     this.journalId = journalId;
-    this.lines = [bornAt === undefined ? { v: 2, journalId } : { v: 3, journalId, bornAt }];
+    this.lines = [{ v: 1, journalId, bornAt }];
   }
 
   get isPaused() {
@@ -223,7 +223,7 @@ export class JournalLink extends MemoryJournal {
     const prunedUpTo = control?.drawPruned(file.lines, process.wallNow()) ?? 0;
     if (prunedUpTo <= this.prunedUpTo) return;
     const { bornAt } = this.view.control.marksAt(0);
-    const header = { v: 3, journalId: file.journalId, bornAt, prunedUpTo } as const;
+    const header = { v: 1, journalId: file.journalId, bornAt, prunedUpTo } as const;
     file.write(header);
     file.sync(header);
     this.noteOwn(header);

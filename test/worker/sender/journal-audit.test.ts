@@ -265,7 +265,7 @@ describe('one comparison after another', () => {
   });
 
   it('lets a journal send that was bound before another journal of its host came', async () => {
-    const journal = new MemoryJournal('j-mine', [{ v: 3, journalId: 'j-mine', bornAt: 1 }]);
+    const journal = new MemoryJournal('j-mine', [{ v: 1, journalId: 'j-mine', bornAt: 1 }]);
     const { audit, ledger } = await openAudit({ journal });
     await ledger.acquireLease('two', await ledger.readSender(), ofThisHost, 0);
     expect(await audit.findMismatch()).toBeUndefined();

@@ -45,7 +45,7 @@ function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP) {
 /** A worker that asks for signatures, whose journal begins now. */
 function startSigned(name: string) {
   const { clock } = world;
-  const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
+  const journal = new MemoryJournal(`j-${name}`, [{ v: 1, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
   const keyring = keyringOf(keyEntry(SHOP));
   const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock });
   const rig = world.make({ name, journal, authority, resumeAuthority: authority, work: sendAll });
@@ -122,7 +122,7 @@ describe('a worker without a keyring, whose journal is empty', () => {
   async function startAfter(host: string) {
     const { attempt } = await world.earlierSend({ journalId: 'j-lost', host, dir: '/lost' });
     await world.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
-    const rig = world.start({ journal: new MemoryJournal('j-new', [{ v: 3, journalId: 'j-new', bornAt: 1 }]) });
+    const rig = world.start({ journal: new MemoryJournal('j-new', [{ v: 1, journalId: 'j-new', bornAt: 1 }]) });
     await world.advance(LEASE_MS + 30_000);
     return rig;
   }

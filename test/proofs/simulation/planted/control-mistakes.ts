@@ -1,4 +1,5 @@
 import { parseAct, verifyAct } from '../../../../src/control/approvals/act.js';
+import { proofOf } from '../../../../src/control/intents/intent.js';
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { PolicyRule } from '../../../../src/control/policy/rule.js';
@@ -87,7 +88,10 @@ function believeRedis(sound: SignedAuthority): Permit {
     if (permit.kind === 'granted' || permit.hold.kind !== 'signature' || signed === undefined) return permit;
     const intent = intentHashOf(payout);
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
-    return { kind: 'granted', signed: { intent, key: signed.key, issuedAt, expiresAt } };
+    return {
+      kind: 'granted',
+      signed: { intent, key: signed.key, issuedAt, expiresAt, proof: proofOf(payout, signed) },
+    };
   };
 }
 
