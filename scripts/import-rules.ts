@@ -60,6 +60,7 @@ function packages(...names: readonly string[]): string[] {
 
 const PURE = inSrc('control/keys', 'control/intents', 'control/approvals', 'control/policy');
 const WALLETS = inSrc('gateway/wallet.ts', 'gateway/wallet');
+const PORT = inSrc('gateway/gateway.ts', 'gateway/payment-fields.ts', 'gateway/stop-sign.ts');
 const ANYTHING = ['^src/', 'node_modules/'];
 
 export const SPECIAL_RULES: readonly ImportRule[] = [
@@ -92,12 +93,30 @@ export const SPECIAL_RULES: readonly ImportRule[] = [
     },
   },
   {
-    name: 'payment-fields-are-only-rules',
+    name: 'gateway-has-one-port',
+    comment:
+      'Another gateway touches nothing outside of its folder. Only the sandbox, the other side of an API, also knows its endpoints: see its room.',
+    severity: 'error',
+    from: { path: ['^src/'], pathNot: inSrc('gateway', 'sandbox') },
+    to: {
+      path: inSrc('gateway'),
+      pathNot: inSrc('gateway/gateway.ts', 'gateway/wallet.ts', 'gateway/open-gateway.ts'),
+    },
+  },
+  {
+    name: 'exchange-speaks-no-dialect',
+    comment: 'Bytes, the guard and the time limits are the same for every API.',
+    severity: 'error',
+    from: { path: inSrc('gateway/exchange') },
+    to: { path: inSrc('gateway/v1') },
+  },
+  {
+    name: 'port-is-only-rules',
     comment:
       'The ledger imports the rules of a payment and the shapes of an outcome, so they bring no HTTP client along.',
     severity: 'error',
-    from: { path: inSrc('gateway/payment-fields.ts', 'gateway/gateway.ts') },
-    to: { path: ANYTHING, pathNot: [...inSrc('base'), ...packages('zod')] },
+    from: { path: PORT },
+    to: { path: ANYTHING, pathNot: [...PORT, ...inSrc('base', 'gateway/wallet.ts'), ...packages('zod')] },
   },
   {
     name: 'wallets-are-only-codecs',

@@ -15,6 +15,9 @@ export interface Room {
   readonly because?: string;
 }
 
+/** All that is imported of the gateway where one is opened. */
+const GATEWAY = ['gateway/gateway.ts', 'gateway/wallet.ts', 'gateway/open-gateway.ts'];
+
 export const ROOMS: readonly Room[] = [
   {
     folder: 'base',
@@ -23,14 +26,14 @@ export const ROOMS: readonly Room[] = [
   },
   {
     folder: 'gateway',
-    is: 'the HTTP client: signing, requests, meaning of a response. No Redis',
+    is: 'the port to a payment gateway, and one dialect of its HTTP API a folder. No Redis',
     imports: ['base'],
     without: ['bullmq', 'ioredis'],
   },
   {
     folder: 'ledger',
     is: 'payouts in Redis: states, keys, Lua scripts; `reads/` for pages, commands and metrics',
-    imports: ['base', 'gateway/payment-fields.ts', 'gateway/gateway.ts', 'gateway/wallet.ts'],
+    imports: ['base', 'gateway/gateway.ts', 'gateway/wallet.ts'],
     without: ['bullmq', 'axios', 'express'],
     because: 'Of the gateway it knows the rules of a payment and the shapes of an outcome.',
   },
@@ -52,12 +55,12 @@ export const ROOMS: readonly Room[] = [
   {
     folder: 'producer',
     is: '`PayoutProducer`. Needs no secret key',
-    imports: ['base', 'gateway/wallet.ts', 'gateway/wallet', 'ledger', 'queues'],
+    imports: ['base', 'gateway/wallet.ts', 'ledger', 'queues'],
   },
   {
     folder: 'operator',
     is: 'what an operator sees first (headline, advice) and decides',
-    imports: ['base', 'gateway', 'ledger', 'journal', 'queues'],
+    imports: ['base', 'gateway/gateway.ts', 'gateway/wallet.ts', 'ledger', 'journal', 'queues'],
     because: 'A decision needs no running worker and no command line.',
   },
   {
@@ -71,7 +74,7 @@ export const ROOMS: readonly Room[] = [
     folder: 'worker/sender',
     is: 'lease, pace, send, recovery, on ports: `npm run simulate` runs exactly this',
     imports: [
-      ...['base', 'gateway/gateway.ts', 'gateway/stop-sign.ts'],
+      ...['base', 'gateway/gateway.ts'],
       ...['ledger/payout.ts', 'ledger/sender-ledger.ts', 'ledger/states.ts'],
       ...['journal/find-mismatch.ts', 'journal/journal-line.ts', 'journal/journal-view.ts', 'journal/send-journal.ts'],
     ],
@@ -79,12 +82,15 @@ export const ROOMS: readonly Room[] = [
   {
     folder: 'worker',
     is: 'the worker process: jobs, retention, sharing of accounts, monitoring',
-    imports: ['base', 'gateway', 'ledger', 'journal', 'queues', 'operator', 'archive', 'worker/sender'],
+    imports: ['base', ...GATEWAY, 'ledger', 'journal', 'queues', 'operator', 'archive', 'worker/sender'],
   },
   {
     folder: 'control',
     is: 'optional: signatures, keyring, policy, approvals',
-    imports: ['base', 'gateway', 'ledger', 'journal', 'queues', 'producer', 'operator', 'worker/sender', 'worker'],
+    imports: [
+      ...['base', 'gateway/wallet.ts'],
+      ...['ledger', 'journal', 'queues', 'producer', 'operator', 'worker/sender', 'worker'],
+    ],
     because: 'The promises need no signature and no policy: the core gives ports, and control plugs in.',
   },
   {
@@ -107,19 +113,19 @@ export const ROOMS: readonly Room[] = [
   {
     folder: 'dashboard',
     is: 'read-only pages and Bull Board; its one write takes signed approvals',
-    imports: ['base', 'gateway/wallet', 'ledger', 'queues', 'operator', 'control'],
+    imports: ['base', 'gateway/wallet.ts', 'ledger', 'queues', 'operator', 'control'],
   },
   {
     folder: 'sandbox',
-    is: 'a local gateway that shares only schemas and signing with the client',
-    imports: ['base', 'gateway/endpoints.ts', 'gateway/payment-fields.ts', 'gateway/signing.ts'],
+    is: 'a local gateway that shares only schemas with the client',
+    imports: ['base', 'gateway/gateway.ts', 'gateway/v1/endpoints.ts'],
     because: "Built from the client's own code, it would repeat the client's mistakes.",
   },
   {
     folder: 'cli',
     is: 'the `payouts` command. Nothing imports it',
     imports: [
-      ...['base', 'gateway', 'ledger', 'journal', 'queues', 'producer', 'operator', 'archive', 'worker/sender'],
+      ...['base', ...GATEWAY, 'ledger', 'journal', 'queues', 'producer', 'operator', 'archive', 'worker/sender'],
       ...['worker', 'control', 'notifications', 'http', 'dashboard/index.ts', 'sandbox'],
     ],
     because: 'Pages are pages: what command and page write the same way is in base/format.ts.',
@@ -132,7 +138,7 @@ export const ENTRIES: Room = {
   is: 'what an application imports',
   imports: [
     'base',
-    'gateway',
+    ...GATEWAY,
     'ledger',
     'journal',
     'queues',

@@ -28,18 +28,31 @@ export {
   type WorkerMetricsOptions,
 } from './worker/monitoring/worker-metrics.js';
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
-export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/gateway-client.js';
+export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/open-gateway.js';
 export {
+  type Balance,
+  type BalanceList,
+  type ComparedPayment,
+  type Currency,
+  type CurrencyList,
+  describeStop,
+  type FactsGateway,
   type Gateway,
   type GatewayCapabilities,
+  type PaymentDifference,
   type PaymentStatus,
+  type PaymentWallet,
   type StatusGateway,
+  type StopClass,
+  type StopSign,
   type SentOutcome,
   type WithdrawConnection,
+  type WithdrawGateway,
   type WithdrawOutcome,
   type WithdrawRequest,
   GatewayInvalidResponseError,
   GatewayRejectedError,
   GatewayUnavailableError,
 } from './gateway/gateway.js';
-export type { Approve, Currency, PaymentWallet, TransactionStatus } from './gateway/endpoints.js';
+export type { Approve, CurrencyItem, TransactionStatus } from './gateway/open-gateway.js';
+export type { Chain } from './gateway/wallet.js';

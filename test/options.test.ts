@@ -10,7 +10,7 @@ import { PayoutProducer } from '../src/control/payout-producer.js';
 import { createPayoutWorker } from '../src/control/payout-worker.js';
 import { createDashboard } from '../src/dashboard/create-dashboard.js';
 import { startDashboard } from '../src/dashboard/start-dashboard.js';
-import { createGatewayClient } from '../src/gateway/gateway-client.js';
+import { createGatewayClient } from '../src/gateway/v1/client.js';
 import { startSandbox } from '../src/sandbox/start-sandbox.js';
 import { newPlatformId, testRedisUrl } from './support/account.js';
 

@@ -19,7 +19,7 @@ export interface PayoutOperatorOptions extends OperatorOptions {
 
 const RULES = {
   ...CONNECTION_RULES,
-  gateway: objectWith('getStatus'),
+  gateway: objectWith('getStatus', 'comparePayment'),
   signer: objectWith('sign'),
 } as const satisfies OptionRules<PayoutOperatorOptions>;
 

@@ -1,11 +1,23 @@
 import { errorCode, type ErrorCode, PayoutError } from '../base/errors.js';
+import type { StopClass } from './stop-sign.js';
+import type { Chain } from './wallet.js';
+
+export { addressToField, paymentIdField, symbolField } from './payment-fields.js';
+export { describeStop, isOfBalance, type StopClass, type StopSign, stopSignOf } from './stop-sign.js';
 
 /**
- * A payment gateway as the worker needs it. Another gateway replaces the rest of this folder, including its field rules
- * (payment-fields.ts).
+ * The port to a payment gateway: what the rest of this package knows of it, with wallet.ts and, where one is opened,
+ * open-gateway.ts. What a gateway does not tell is undefined, never made up.
  */
-export interface Gateway extends WithdrawGateway, StatusGateway {
+export interface Gateway extends WithdrawGateway, StatusGateway, FactsGateway {
   readonly capabilities: GatewayCapabilities;
+  /**
+   * The address for deposits of a currency, for one of the platform's own identifiers. Absent if the gateway has none.
+   * @throws InvalidInputError if the request breaks a rule; else as {@link StatusGateway.getStatus}
+   */
+  getPaymentWallet?(request: { readonly paymentId: number; readonly orderId: string }): Promise<PaymentWallet>;
+  /** Closes idle connections. Withdrawals under way continue. */
+  close(): void;
 }
 
 /** The gateway as status polling sees it. */
@@ -18,6 +30,92 @@ export interface StatusGateway {
    * @throws GatewayUnavailableError, GatewayInvalidResponseError
    */
   getStatus(txhash: string): Promise<PaymentStatus>;
+  /** @returns in what a status is not of this payment, or leaves it out; empty if it is the payment */
+  comparePayment(status: PaymentStatus, payment: ComparedPayment): PaymentDifference[];
+}
+
+/** A payout, as far as a status is compared with it. */
+export interface ComparedPayment extends Omit<WithdrawRequest, 'symbol'> {
+  readonly symbol?: string | undefined;
+}
+
+/** A field in which a status and a payment differ. */
+export interface PaymentDifference {
+  readonly field: 'paymentId' | 'addressTo' | 'amount';
+  /** Undefined if the gateway left it out, which contradicts nothing. */
+  readonly actual: string | number | undefined;
+  readonly expected: string | number;
+}
+
+/** @example amount is 7 at the gateway, 12.5 in the payout */
+export function describeDifferences(differences: readonly PaymentDifference[]): string {
+  return differences
+    .map(
+      ({ field, actual, expected }) => `${field} is ${actual ?? 'missing'} at the gateway, ${expected} in the payout`,
+    )
+    .join('; ');
+}
+
+/** The gateway's lists, for people and for rates. No send depends on them. Both throw as {@link StatusGateway.getStatus}. */
+export interface FactsGateway {
+  readCurrencies(): Promise<CurrencyList>;
+  /** @param currencies - a code that only one of them has becomes its id */
+  readBalances(currencies: readonly Currency[]): Promise<BalanceList>;
+}
+
+/** What the gateway can pay. */
+export interface CurrencyList {
+  /** Those that were understood. */
+  readonly currencies: readonly Currency[];
+  /** Every item was understood: no other id is a currency. */
+  readonly isWhole: boolean;
+  /** The items as the gateway writes them. */
+  readonly given: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** A currency that the gateway lists. */
+export interface Currency {
+  readonly paymentId: number;
+  /** Short, for operators, such as `USDT (TRC-20)`. */
+  readonly name: string;
+  /** A decimal string. */
+  readonly usdRate: string | undefined;
+  /** Its network in the gateway's words, such as `TRC-20`. */
+  readonly network?: string | undefined;
+  /** That network, if its addresses are known here. */
+  readonly chain?: Chain | undefined;
+  /** The contract of a token. */
+  readonly contract?: string | undefined;
+  /** The least and the most that one payout may be: decimal strings. */
+  readonly minimum?: string | undefined;
+  readonly maximum?: string | undefined;
+  readonly decimals?: number | undefined;
+  /** What the gateway takes for a payout, as it lists it: a decimal string. */
+  readonly fee?: string | undefined;
+}
+
+/** What the account has at the gateway. */
+export interface BalanceList {
+  /** Undefined if their form was not understood. */
+  readonly balances: readonly Balance[] | undefined;
+  /** The balance as the gateway writes it. */
+  readonly given: unknown;
+}
+
+/**
+ * An account's holding of one currency, by id or by the account's symbol. Both are absent if the gateway names neither.
+ */
+export interface Balance {
+  readonly paymentId: number | undefined;
+  readonly symbol: string | undefined;
+  /** A decimal string. */
+  readonly amount: string;
+}
+
+/** The address for deposits. */
+export interface PaymentWallet {
+  readonly address: string;
+  readonly destinationTag?: string;
 }
 
 /** Progress of a payment, with the details that the gateway returns. */
@@ -112,6 +210,11 @@ export interface WithdrawGateway {
    * @throws GatewayUnavailableError if it does not, or the signal aborts
    */
   probe(signal: AbortSignal): Promise<void>;
+  /**
+   * Decides whether a response to a withdrawal is about the account. In doubt it is: a pause costs an operator's check.
+   * @param httpStatus - undefined if it is not known any more
+   */
+  classifyStop(message: string, httpStatus?: number): StopClass;
 }
 
 /**

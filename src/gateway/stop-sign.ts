@@ -35,10 +35,31 @@ export function findBlockedReason(message: string, httpStatus?: number): string 
   if (sign === undefined) return undefined;
   const byStatus = findStopSign(message) === undefined && httpStatus !== undefined;
   const said = byStatus && !message.startsWith('HTTP ') ? `HTTP ${httpStatus}, ${message}` : message;
+  return describeStop(sign, said);
+}
+
+/** What a response that is no acceptance says about the account. */
+export interface StopClass {
+  /**
+   * Why the account must be paused; undefined if the response is about this payout only. {@link describeStop} makes one
+   * of which the headline knows the kind.
+   */
+  readonly blockedReason: string | undefined;
+  /** A rejection names the payout's own data. Such rejections say nothing about the account, and users cause them. */
+  readonly isOfPayout: boolean;
+}
+
+/** @param httpStatus - undefined if it is not known any more */
+export function classifyStop(message: string, httpStatus?: number): StopClass {
+  return { blockedReason: findBlockedReason(message, httpStatus), isOfPayout: isOfPayout(message) };
+}
+
+/** The reason of a pause. @param said - the gateway's words */
+export function describeStop(sign: StopSign, said: string): string {
   return `${SAYS}${DESCRIPTIONS[sign]}: ${said}`;
 }
 
-/** The sign that {@link findBlockedReason} made the reason of a pause from. */
+/** The sign that {@link describeStop} made the reason of a pause from. */
 export function stopSignOf(pausedReason: string): StopSign | undefined {
   const signs = Object.entries(DESCRIPTIONS) as [StopSign, string][];
   return signs.find(([, words]) => pausedReason.startsWith(`${SAYS}${words}: `))?.[0];
@@ -105,6 +126,7 @@ function fold(text: string): string {
  */
 type Rejection = StopSign | 'recipient' | 'currency' | 'allowance' | 'balance';
 
+/** What is wrong with the account. */
 export type StopSign = 'ip' | 'permission' | 'block' | 'rate_limit' | 'credentials';
 
 /**

@@ -9,7 +9,7 @@ import {
   toProblem,
   wholeNumberField,
 } from '../base/fields.js';
-import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
+import { addressToField, paymentIdField, symbolField } from '../gateway/gateway.js';
 import type { IntentSignature, SignedApproval, StoredReceipt, StoredSignature } from './control-record.js';
 import type { PayoutState } from './states.js';
 

@@ -1,5 +1,5 @@
 import type { AccountStats } from '../ledger/reads/account-stats.js';
-import { isOfBalance } from '../gateway/stop-sign.js';
+import { isOfBalance } from '../gateway/gateway.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
 import { formatCommand, type AdviceOptions, type Command } from './next-steps.js';

@@ -2,7 +2,7 @@ import { formatCount, formatDuration, formatMoney } from '../base/format.js';
 import type { Payout } from '../ledger/payout.js';
 import type { GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { CurrencySum } from '../ledger/reads/statistics.js';
-import { isOfBalance, stopSignOf } from '../gateway/stop-sign.js';
+import { isOfBalance, stopSignOf } from '../gateway/gateway.js';
 import type { BalanceCover } from '../ledger/reads/balance-cover.js';
 import type { HeldCount } from '../ledger/reads/policy-report.js';
 import { RESPONSE_SLOW_MS, senderOf } from '../ledger/reads/workers.js';

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { InvalidConfigError, TransactionMismatchError } from '../base/errors.js';
 import { parseInput, txhashField } from '../base/fields.js';
-import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
-import { GatewayRejectedError, type PaymentStatus, type StatusGateway } from '../gateway/gateway.js';
+import {
+  describeDifferences,
+  GatewayRejectedError,
+  type PaymentStatus,
+  type StatusGateway,
+} from '../gateway/gateway.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
 import type { Actor, Payout } from '../ledger/payout.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
@@ -102,7 +106,7 @@ async function resolveSent(
  */
 async function verifyTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
   const status = await fetchStatus(gateway, txhash);
-  const differences = comparePayment(status, payout);
+  const differences = gateway.comparePayment(status, payout);
   if (differences.length === 0) return;
   throw refusal(
     `Transaction ${txhash} is not the payment of payout ${payout.payoutId}: ${describeDifferences(differences)}.`,

@@ -1,8 +1,14 @@
 import { toUnits } from '../base/decimal.js';
 import { InvalidInputError, type Problem, RedisUnavailableError } from '../base/errors.js';
 import { toPlainText } from '../base/plain-text.js';
-import { splitTag, type Wallet, walletKey } from '../gateway/wallet.js';
-import { checkNetwork, compareNetworks, type NetworkCheck } from '../gateway/wallet/check-network.js';
+import {
+  checkNetwork,
+  compareNetworks,
+  type NetworkCheck,
+  splitTag,
+  type Wallet,
+  walletKey,
+} from '../gateway/wallet.js';
 import { type Currency, readGatewayFacts, requestCurrencies } from '../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { NewPayout } from '../ledger/payout.js';

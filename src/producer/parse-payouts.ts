@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { InvalidInputError, type Problem } from '../base/errors.js';
 import { isNothing, parseInput } from '../base/fields.js';
-import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
-import { findUnpayable } from '../gateway/wallet/unpayable.js';
+import { findUnpayable, friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
 import { type NewPayout, type PayoutInput, payoutInputSchema } from '../ledger/payout.js';
 import { toPlainPayout } from './plain-payout.js';
 import type { PayoutSigner } from './producer-control.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ENDPOINTS, toPackageName, type EndpointName } from '../gateway/endpoints.js';
+import { ENDPOINTS, toPackageName, type EndpointName } from '../gateway/v1/endpoints.js';
 
 export type { EndpointName };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { platformIdField } from '../base/fields.js';
-import { addressToField } from '../gateway/payment-fields.js';
+import { addressToField } from '../gateway/gateway.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { toProblem } from '../base/fields.js';
-import { ENDPOINTS, toPackageName } from '../gateway/endpoints.js';
+import { ENDPOINTS, toPackageName } from '../gateway/v1/endpoints.js';
 import { CURRENCIES, depositWalletOf, findCurrency, type Currency } from './currency.js';
 import { toFieldValue, type EndpointName } from './endpoint.js';
 import type { Payment, SandboxAccount } from './sandbox-account.js';

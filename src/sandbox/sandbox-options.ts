@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Clock } from '../base/clock.js';
 import { InvalidInputError, type Problem } from '../base/errors.js';
 import { amountField, platformIdField, toProblems } from '../base/fields.js';
-import { addressToField } from '../gateway/payment-fields.js';
+import { addressToField } from '../gateway/gateway.js';
 import type { Logger } from '../base/logger.js';
 import { WATCHING_RULES } from '../base/setting.js';
 import { delayRangeField, type DelayRange } from './latency.js';

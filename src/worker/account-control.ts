@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { FactsGateway } from '../gateway/gateway.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { StoredReceipt } from '../ledger/control-record.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
@@ -40,7 +40,7 @@ export interface OpenedAccount {
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
-  readonly gateway: Pick<GatewayClient, 'currencies'>;
+  readonly gateway: Pick<FactsGateway, 'readCurrencies'>;
 }
 
 /** Each call but `takeOver` runs until its signal is aborted. */

@@ -2,7 +2,7 @@ import type { Telemetry } from 'bullmq';
 import type { PayoutArchive } from '../archive/payout-archive.js';
 import type { RedisClient } from '../base/redis.js';
 import type { AccountSettings } from '../base/settings.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { Gateway } from '../gateway/gateway.js';
 import type { AccountReplicas } from '../ledger/known-replicas.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { SenderLedger } from '../ledger/sender-ledger.js';
@@ -24,7 +24,7 @@ export interface AccountRuntime extends SenderRuntime {
   readonly platformId: number;
   /** `intervalMs` is at least what the gateway's limit takes. */
   readonly settings: AccountSettings;
-  readonly gateway: GatewayClient;
+  readonly gateway: Gateway;
   readonly ledger: PayoutLedger;
   /** For gateway statuses. They can be fetched again, so their writes need no confirmation. */
   readonly polledLedger: PayoutLedger;

@@ -1,11 +1,8 @@
 import { every, followSignals, untilAborted } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
 import type { AccountSettings } from '../base/settings.js';
-import { queryFailureCode } from '../gateway/gateway.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import { type Balance, type Currency, type FactsGateway, queryFailureCode } from '../gateway/gateway.js';
 import {
-  type Balance,
-  type Currency,
   type GatewayFacts,
   type GatewayFactsPart,
   readGatewayFacts,
@@ -14,20 +11,11 @@ import {
 } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { toLine } from '../ledger/payout.js';
-import {
-  lowerNames,
-  parseCurrencies,
-  parseCurrency,
-  parseId,
-  parseName,
-  parseNumber,
-  pick,
-} from './parse-currencies.js';
 import type { Reconciler } from './reconciliation/reconciler.js';
 
 /** The intervals are 0 for never. */
 interface KeepGatewayFactsOptions extends Pick<AccountSettings, 'balanceEveryMs' | 'currenciesEveryMs'> {
-  readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
+  readonly gateway: FactsGateway;
   readonly connection: LedgerConnection;
   /** Currency ids of waiting payouts. An unknown id is worth a query. */
   readonly queuedPaymentIds: () => readonly number[];
@@ -88,12 +76,11 @@ class GatewayFactsKeeper {
     if (currenciesEveryMs > 0 && (isDue || (await this.#isWanted()))) {
       queriedAt.currencies = connection.clock.wallNow();
       await this.#query('currencies', async () => {
-        const list = await gateway.currencies();
-        const currencies = parseCurrencies(list);
-        if (currencies.length === 0 && list.length > 0) throw new Error('its items have a form that is not understood');
+        const { currencies, isWhole, given } = await gateway.readCurrencies();
+        if (currencies.length === 0 && given.length > 0)
+          throw new Error('its items have a form that is not understood');
         this.#currencies = currencies;
         this.#currenciesAt = queriedAt.currencies;
-        const isWhole = currencies.length > 0 && list.every((item) => parseCurrency(item) !== undefined);
         return { currencies, currenciesAt: queriedAt.currencies, isWhole };
       });
     }
@@ -110,9 +97,9 @@ class GatewayFactsKeeper {
     const currencies = this.#currencies;
     const currenciesAt = this.#currenciesAt;
     const read = async (): Promise<readonly Balance[]> => {
-      const balance = parseBalance(await gateway.balance(), currencies);
-      if (balance === undefined) throw new Error('it has a form that is not understood');
-      return balance;
+      const { balances } = await gateway.readBalances(currencies);
+      if (balances === undefined) throw new Error('it has a form that is not understood');
+      return balances;
     };
     if (reconciler === undefined) return read();
     const ageMs = currenciesAt === undefined ? undefined : connection.clock.wallNow() - currenciesAt;
@@ -169,69 +156,4 @@ class GatewayFactsKeeper {
     const failureAt = failure === undefined ? undefined : connection.clock.wallNow();
     await writeGatewayFacts(connection, ...part, { failure: undefined, ...failure, failureAt });
   }
-}
-
-/** The gateway's API does not define `balance`. docs/gateway-facts.md lists the accepted forms. */
-
-const AMOUNT_NAMES = ['balance', 'amount', 'available', 'value', 'total'];
-const BALANCE_CODE_NAMES = ['currency', 'code', 'symbol', 'ticker', 'coin', 'name'];
-
-/**
- * @param currencies - a code that only one of them has becomes its id
- * @returns undefined if the balance has an unknown form
- */
-export function parseBalance(balance: unknown, currencies: readonly Currency[]): Balance[] | undefined {
-  const found = parseAny(balance);
-  return found?.map((entry) => nameById(entry, currencies));
-}
-
-function parseAny(value: unknown): Balance[] | undefined {
-  const amount = parseAmount(value);
-  if (amount !== undefined) return [{ paymentId: undefined, symbol: undefined, amount }];
-  if (Array.isArray(value)) return all(value.map(parseEntry));
-  if (typeof value !== 'object' || value === null) return undefined;
-  const single = parseEntry(value);
-  if (single !== undefined) return [single];
-  return all(
-    Object.entries(value).map(([key, each]) => {
-      const entry = parseEntry(each) ?? toBalance(parseAmount(each));
-      const id = /^\d{1,9}$/.test(key) ? Number(key) : undefined;
-      return (
-        entry && {
-          ...entry,
-          paymentId: entry.paymentId ?? id,
-          symbol: entry.symbol ?? (id === undefined ? parseName(key) : undefined),
-        }
-      );
-    }),
-  );
-}
-
-function parseEntry(value: unknown): Balance | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const fields = lowerNames(value as Record<string, unknown>);
-  const entry = toBalance(parseAmount(pick(fields, AMOUNT_NAMES)));
-  return entry && { ...entry, paymentId: parseId(fields), symbol: parseName(pick(fields, BALANCE_CODE_NAMES)) };
-}
-
-/** An overdrawn account has nothing to pay out. */
-function parseAmount(value: unknown): string | undefined {
-  const text = typeof value === 'number' ? String(value) : value;
-  if (typeof text === 'string' && /^-\d/.test(text)) return '0';
-  return parseNumber(text);
-}
-
-function toBalance(amount: string | undefined): Balance | undefined {
-  return amount === undefined ? undefined : { paymentId: undefined, symbol: undefined, amount };
-}
-
-function all(entries: readonly (Balance | undefined)[]): Balance[] | undefined {
-  return entries.every((entry) => entry !== undefined) ? [...entries] : undefined;
-}
-
-function nameById(entry: Balance, currencies: readonly Currency[]): Balance {
-  const { symbol, paymentId } = entry;
-  if (paymentId !== undefined || symbol === undefined) return entry;
-  const [only, ...others] = currencies.filter(({ name }) => name.toUpperCase() === symbol.toUpperCase());
-  return only !== undefined && others.length === 0 ? { ...entry, paymentId: only.paymentId, symbol: undefined } : entry;
 }

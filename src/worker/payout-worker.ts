@@ -27,7 +27,7 @@ import {
 import { systemClock, type Clock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { endProcess } from '../base/invariants.js';
-import { createGatewayClient } from '../gateway/gateway-client.js';
+import { openGateway } from '../gateway/open-gateway.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
@@ -268,7 +268,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const control = shared.control?.of({ platformId, audience, logger });
   const work = new RecentWork(clock, openObserver(platformId, options.observe));
   const access = { baseUrl, platformId, secretKey };
-  const client = createGatewayClient({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
+  const client = openGateway({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
   const gateway = observeGateway(client, work.observer, clock);
   const intervalMs = keptIntervalMs(completed.intervalMs, gateway.capabilities.minWithdrawGapMs);
   const settings = { ...completed, intervalMs };

@@ -1,8 +1,7 @@
 import type { StoredReceipt } from '../ledger/control-record.js';
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import { isSameTxhash, txhashField } from '../base/fields.js';
-import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
-import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
+import { describeDifferences, type PaymentStatus, type StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
@@ -51,7 +50,7 @@ export async function pollPayout(
   }
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
-    ? check(await gateway.getStatus(txhash), payout)
+    ? check(await gateway.getStatus(txhash), payout, gateway)
     : // An earlier version accepted it and trusted the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
   if (verdict.state === 'in_progress') return { kind: 'polled', ...verdict };
@@ -63,8 +62,8 @@ export async function pollPayout(
 /**
  * A status that lacks a field is trusted. One that contradicts the payout is not, unless an operator gave the txhash.
  */
-function check(status: PaymentStatus, payout: Payout): Verdict {
-  const differences = comparePayment(status, payout);
+function check(status: PaymentStatus, payout: Payout, gateway: StatusGateway): Verdict {
+  const differences = gateway.comparePayment(status, payout);
   const contradictions = differences.filter(({ actual }) => actual !== undefined);
   const isVouchedFor = isSameTxhash(payout.vouchedTxhash, payout.txhash);
   if (contradictions.length > 0 && !isVouchedFor) {

@@ -11,6 +11,7 @@ import type { RateAnchor } from '../../src/ledger/control-record.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import { MINUTE_MS } from './support/signed.js';
 import { TestPolicy } from './support/policy-rig.js';
+import { toCurrencyList } from '../../src/gateway/v1/parse-currencies.js';
 
 const ALL = '';
 const amount = fc.bigInt({ min: 1n, max: 10n ** 48n });
@@ -244,9 +245,10 @@ describe('a worker that keeps rates', () => {
       if (rate === undefined) throw new Error('no answer');
       return Promise.resolve([{ id: 10, name: 'BTC', rate_usd: rate }]);
     };
+    const gateway = { readCurrencies: async () => toCurrencyList(await currencies()) };
     const clock = { now: () => now, wallNow: () => now, sleep };
     const kept = new UsdRates(policy.usd ?? DEFAULT_USD);
-    const runtime = { current: new TestPolicy(policy), journal, gateway: { currencies }, clock, logger: silentLogger };
+    const runtime = { current: new TestPolicy(policy), journal, gateway, clock, logger: silentLogger };
     await keepRates(runtime, kept, end.signal);
     return { asked, kind: kept.worthOf(10, '1', now).kind };
   }

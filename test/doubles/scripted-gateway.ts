@@ -4,6 +4,7 @@ import type {
   WithdrawOutcome,
   WithdrawRequest,
 } from '../../src/gateway/gateway.js';
+import { classifyStop } from '../../src/gateway/stop-sign.js';
 import type { ManualClock } from './manual-clock.js';
 
 interface ScriptedConnection extends WithdrawConnection {
@@ -36,6 +37,8 @@ export class ScriptedGateway implements WithdrawGateway {
   }
 
   onProbe: () => void | Promise<void> = () => undefined;
+
+  readonly classifyStop = classifyStop;
 
   async probe() {
     await this.onProbe();

@@ -6,14 +6,14 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { InvalidInputError } from '../../src/base/errors.js';
-import { exchangeOnce, postForm } from '../../src/gateway/exchange-once.js';
+import { exchangeOnce, post } from '../../src/gateway/exchange/exchange-once.js';
 import {
   GatewayInvalidResponseError,
   GatewayRejectedError,
   GatewayUnavailableError,
 } from '../../src/gateway/gateway.js';
-import type { GatewayClient, GatewayClientOptions } from '../../src/gateway/gateway-client.js';
-import { GuardedSocket, openSocket } from '../../src/gateway/socket.js';
+import type { GatewayClient, GatewayClientOptions } from '../../src/gateway/v1/client.js';
+import { GuardedSocket, openSocket } from '../../src/gateway/exchange/socket.js';
 import { loggerWithThrowingChildren, throwingLogger } from '../support/throwing-watchers.js';
 import { httpResponse, type RawGateway, type Scheme, startForTest } from './support/raw-gateway.js';
 import { makeSelfSignedCertificate } from './support/self-signed-certificate.js';
@@ -212,7 +212,7 @@ it.each<Scheme>(['http', 'https'])(
       return write(chunk, callback);
     }) as typeof stream.write;
 
-    const request = { url: `${server.baseUrl}/withdraw`, body: 'a=1&b=2' };
+    const request = { url: `${server.baseUrl}/withdraw`, body: 'a=1&b=2', headers: {} };
     const mayWrite = () => {
       order.push('asked');
       process.nextTick(() => order.push('next tick'));
@@ -278,7 +278,7 @@ it('the log discloses neither address nor hash, even where the gateway repeats i
 });
 
 it('an error contains nothing of the request', async () => {
-  const posted = postForm('http://127.0.0.1:1/withdraw', 'amount=1&hash=f00', new http.Agent());
+  const posted = post({ url: 'http://127.0.0.1:1/withdraw', body: 'amount=1&hash=f00', headers: {} }, new http.Agent());
   const failure: unknown = await posted.catch((error: unknown) => error);
   expect(failure).toMatchObject({ message: expect.stringMatching(/ECONNREFUSED/) });
   expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('f00');

@@ -5,11 +5,23 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse as parseJson } from 'lossless-json';
-import { comparePayment, describeDifferences } from '../../src/gateway/compare-payment.js';
-import { classifyWithdrawResponse, ENDPOINTS, toPackageName, type EndpointName } from '../../src/gateway/endpoints.js';
+import { describeDifferences } from '../../src/gateway/gateway.js';
+import { comparePayment } from '../../src/gateway/v1/compare-payment.js';
+import {
+  classifyWithdrawResponse,
+  ENDPOINTS,
+  toPackageName,
+  type EndpointName,
+} from '../../src/gateway/v1/endpoints.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from '../../src/gateway/payment-fields.js';
-import { parseDecimal, parseResponse, parseText } from '../../src/gateway/responses.js';
-import { createRequestSigner, encodeForm, type FormFields, signForm, toFormFields } from '../../src/gateway/signing.js';
+import { parseDecimal, parseResponse, parseText } from '../../src/gateway/exchange/responses.js';
+import {
+  createRequestSigner,
+  encodeForm,
+  type FormFields,
+  signForm,
+  toFormFields,
+} from '../../src/gateway/v1/signing.js';
 
 interface Vector {
   endpoint: `/${EndpointName}`;

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { RawResponse } from '../../src/gateway/responses.js';
-import type { GatewayClient } from '../../src/gateway/gateway-client.js';
-import { classifyWithdrawResponse } from '../../src/gateway/endpoints.js';
+import type { RawResponse } from '../../src/gateway/exchange/responses.js';
+import type { GatewayClient } from '../../src/gateway/v1/client.js';
+import { classifyWithdrawResponse } from '../../src/gateway/v1/endpoints.js';
 import { startRawGateway, type RawGateway } from './support/raw-gateway.js';
 import { clientOf } from './support/test-client.js';
 

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { ENDPOINTS } from '../../src/gateway/endpoints.js';
+import { ENDPOINTS } from '../../src/gateway/v1/endpoints.js';
 import { startSandbox, type SandboxOptions } from '../../src/sandbox/index.js';
 import { call, post, sign, signForm, withdraw, withdrawFields } from './support/running-sandbox.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { CheckResult } from '../../src/cli/doctor/check-result.js';
 import { type DashboardServer, startDashboard } from '../../src/dashboard/start-dashboard.js';
 import { systemClock } from '../../src/base/clock.js';
-import { createGatewayClient } from '../../src/gateway/gateway-client.js';
+import { createGatewayClient } from '../../src/gateway/v1/client.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';

@@ -40,7 +40,8 @@ async function poll(said: object, logger = silentLogger, meanwhile = async () =>
   const receipts = new ReceiptSigner({ key, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
-  const late = { getStatus: async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash)) };
+  const getStatus = async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash));
+  const late = { ...gateway, getStatus };
   return pollPayout('p', account.ledger, late, logger, receipts).finally(() => {
     gateway.close();
   });

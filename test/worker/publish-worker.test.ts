@@ -7,8 +7,9 @@ import { readGatewayFacts, requestCurrencies } from '../../src/ledger/reads/gate
 import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
 import type { JournalHead } from '../../src/ledger/sender-ledger.js';
 import { JournalHeadPublisher } from '../../src/worker/account-sending.js';
-import { keepGatewayFacts, parseBalance } from '../../src/worker/keep-gateway-facts.js';
-import { parseCurrencies } from '../../src/worker/parse-currencies.js';
+import { parseBalance, toBalanceList } from '../../src/gateway/v1/parse-balance.js';
+import { keepGatewayFacts } from '../../src/worker/keep-gateway-facts.js';
+import { parseCurrencies, toCurrencyList } from '../../src/gateway/v1/parse-currencies.js';
 import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { aSend, LEDGER, makeJournalFolder } from '../journal/support/journal-folder.js';
@@ -145,7 +146,10 @@ function keep(gateway: { currencies: unknown; balance: unknown }, more = {}) {
   };
   return keepGatewayFacts(
     {
-      gateway: { currencies: respond('currencies'), balance: respond('balance') },
+      gateway: {
+        readCurrencies: async () => toCurrencyList(await respond('currencies')()),
+        readBalances: async (currencies) => toBalanceList(await respond('balance')(), currencies),
+      },
       connection: { ...account.connection, clock },
       ...{ balanceEveryMs: 60_000, currenciesEveryMs: 3_600_000, queuedPaymentIds: () => [], logger: silentLogger },
       ...more,

@@ -5,6 +5,7 @@ import {
   type WithdrawOutcome,
   type WithdrawRequest,
 } from '../../src/gateway/gateway.js';
+import { classifyStop } from '../../src/gateway/stop-sign.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import type { SenderLedger } from '../../src/ledger/sender-ledger.js';
 import type { FaultInjector } from '../proofs/simulation/faults.js';
@@ -175,6 +176,8 @@ export function linkGateway({
   };
 
   return {
+    classifyStop,
+
     async openConnection(signal) {
       const connectMs = world.fault(0.05) ? nearBoundary(random, settings) : random.between(0.5, 5);
       await process.takeMs(connectMs, 'connect');

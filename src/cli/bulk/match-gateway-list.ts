@@ -1,6 +1,6 @@
 import { formatCount, formatTime, toIsoTime } from '../../base/format.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor, Payout } from '../../ledger/payout.js';
 import { listPayouts } from '../../ledger/reads/payout-queries.js';
 import { matchPayments, type PaymentMatches } from '../../operator/match-payments.js';
@@ -34,7 +34,7 @@ export async function matchGatewayList(context: CliContext, flags: ResolveFlags,
     return;
   }
   const atOnce = readVariable('STATUS_POLL_RATE', context.environment);
-  await withGateway(context, async (gateway: GatewayClient) =>
+  await withGateway(context, async (gateway: Gateway) =>
     withAccount(context, async (account) => {
       const matches = await match(account);
       (json ? context.writeError : context.write)(describe(matches, list));

@@ -1,6 +1,6 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor, Payout } from '../../ledger/payout.js';
 import type { Resolution } from '../../operator/resolve-payout.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
@@ -96,7 +96,7 @@ export async function resolveMany(
     await run((account) => toSentSteps(follow(new PayoutOperator({ account }), true), UNCHECKED_AT_ONCE, 0));
   } else {
     const atOnce = readVariable('STATUS_POLL_RATE', context.environment);
-    await withGateway(context, async (gateway: GatewayClient) =>
+    await withGateway(context, async (gateway: Gateway) =>
       run((account) => toSentSteps(follow(new PayoutOperator({ account, gateway }), false), atOnce, 1_000)),
     );
   }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Approve } from '../../gateway/endpoints.js';
+import type { PaymentStatus } from '../../gateway/gateway.js';
+import { NotFoundError } from '../../base/errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatResponse, formatItems } from '../output/format-response.js';
 import { nameFlags, help } from '../context/flags.js';
@@ -16,7 +16,12 @@ interface WalletFlags extends JsonFlag {
   readonly orderId: string;
 }
 
-const APPROVE_MEANING: Readonly<Record<Approve, string>> = { 0: 'in progress', 1: 'completed', 2: 'error' };
+/** As the API writes a state. */
+const APPROVE = {
+  pending: { approve: 0, meaning: 'in progress' },
+  paid: { approve: 1, meaning: 'completed' },
+  failed: { approve: 2, meaning: 'error' },
+} as const satisfies Record<PaymentStatus['kind'], object>;
 
 export function defineGatewayCommand(command: Command, context: CliContext): void {
   command.addHelpText(
@@ -43,7 +48,7 @@ function addBalance(parent: Command, context: CliContext): void {
     .option('--json', 'print {balance} as JSON, as the gateway gives it')
     .addHelpText('after', help('', 'payouts gateway balance', 'payouts gateway balance --json | jq .balance'))
     .action(async ({ json }: JsonFlag) => {
-      const balance = await withGateway(context, (gateway) => gateway.balance());
+      const { given: balance } = await withGateway(context, (gateway) => gateway.readBalances([]));
       if (json) context.writeJson({ balance });
       else context.write(formatResponse(balance));
     });
@@ -59,7 +64,7 @@ function addCurrencies(parent: Command, context: CliContext): void {
       help('', 'payouts gateway currencies', 'payouts gateway currencies --json | jq -r .payment_id'),
     )
     .action(async ({ json }: JsonFlag) => {
-      const currencies = await withGateway(context, (gateway) => gateway.currencies());
+      const { given: currencies } = await withGateway(context, (gateway) => gateway.readCurrencies());
       if (json) currencies.forEach(context.writeJson);
       else context.write(formatItems(currencies));
     });
@@ -74,10 +79,11 @@ function addWallet(parent: Command, context: CliContext): void {
     .option('--json', 'print {paymentId, orderId, address, destinationTag} as JSON')
     .addHelpText('after', help('', 'payouts gateway wallet --payment-id 6 --order-id deposit-17'))
     .action(async ({ paymentId, orderId, json }: WalletFlags) => {
-      const request = { paymentId: parseInteger(paymentId), orderId } as Parameters<
-        GatewayClient['getPaymentWallet']
-      >[0];
-      const wallet = await withGateway(context, (gateway) => nameFlags(() => gateway.getPaymentWallet(request)));
+      const request = { paymentId: parseInteger(paymentId) as number, orderId };
+      const wallet = await withGateway(context, (gateway) =>
+        nameFlags(async () => gateway.getPaymentWallet?.(request)),
+      );
+      if (wallet === undefined) throw new NotFoundError('This gateway has no addresses for deposits');
       if (json) context.writeJson({ ...request, ...wallet });
       else
         context.write(formatResponse({ address: wallet.address, 'destination tag': wallet.destinationTag ?? 'none' }));
@@ -95,13 +101,14 @@ function addStatus(parent: Command, context: CliContext): void {
       help('', 'payouts gateway status 3f1c0a…', 'payouts gateway status 3f1c0a… --json | jq .approve'),
     )
     .action(async (txhash: string, { json }: JsonFlag) => {
-      const status = await withGateway(context, (gateway) => gateway.transactionStatus({ txhash }));
+      const { kind, ...status } = await withGateway(context, (gateway) => gateway.getStatus(txhash));
+      const { approve, meaning } = APPROVE[kind];
       if (json) {
-        context.writeJson(status);
+        context.writeJson({ txhash, approve, ...status });
         return;
       }
-      const { approve, paymentId, addressTo, amount, fee } = status;
+      const { paymentId, addressTo, amount, fee } = status;
       const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
-      context.write(formatResponse({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
+      context.write(formatResponse({ txhash, approve: `${approve}: ${meaning}`, ...facts }));
     });
 }

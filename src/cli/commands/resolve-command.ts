@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatMoney, formatTime } from '../../base/format.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor } from '../../ledger/payout.js';
 import { type PayoutLedger, toChangeError } from '../../ledger/payout-ledger.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
@@ -89,7 +89,7 @@ async function resolveOne(
   actor: Actor,
   signer: ActSigner | undefined,
 ): Promise<void> {
-  const resolve = async (gateway?: GatewayClient): Promise<void> => {
+  const resolve = async (gateway?: Gateway): Promise<void> => {
     const payout = await withAccount(context, async (account) => {
       const asks = decision.kind === 'not_sent' && !yes && context.terminal.input.isTTY === true;
       const decided = { payoutId, ...(attempt !== undefined && { attempt: parseAttempt(attempt) }) };

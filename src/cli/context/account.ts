@@ -5,7 +5,7 @@ import { systemClock, within } from '../../base/clock.js';
 import { readConfig } from '../../base/config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { InvalidConfigError, NotFoundError, PayoutError } from '../../base/errors.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Gateway } from '../../gateway/gateway.js';
 import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '../../queues/open-ledger.js';
 import type { CliContext } from './cli-context.js';
@@ -74,15 +74,15 @@ export async function withProducer<Result>(
 
 export async function withGateway<Result>(
   { environment }: CliContext,
-  use: (gateway: GatewayClient) => Promise<Result>,
+  use: (gateway: Gateway) => Promise<Result>,
 ): Promise<Result> {
   const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY', 'GATEWAY_TIMEOUT_MS'] as const;
   const config = readConfig(names, environment);
-  const [{ createGatewayClient }, { silentLogger }] = await Promise.all([
-    import('../../gateway/gateway-client.js'),
+  const [{ openGateway }, { silentLogger }] = await Promise.all([
+    import('../../gateway/open-gateway.js'),
     import('../../base/logger.js'),
   ]);
-  const gateway = createGatewayClient({
+  const gateway = openGateway({
     baseUrl: config.GATEWAY_BASE_URL,
     platformId: config.GATEWAY_PLATFORM_ID,
     secretKey: config.GATEWAY_SECRET_KEY,

@@ -1,12 +1,11 @@
-import { TLSSocket } from 'node:tls';
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.js';
 import { PayoutError } from '../../base/errors.js';
 import { formatDuration } from '../../base/format.js';
 import { type KernelRetries, readKernelRetries, resendsForMs } from '../../base/kernel-resend.js';
 import { DEFAULT_ACCOUNT_SETTINGS, GUARD_MS } from '../../base/settings.js';
-import { createGatewayClient, type GatewayClient } from '../../gateway/gateway-client.js';
-import { openSocket } from '../../gateway/socket.js';
+import type { FactsGateway } from '../../gateway/gateway.js';
+import { examineConnection, type ExaminedConnection, openGateway } from '../../gateway/open-gateway.js';
 import { silentLogger } from '../../base/logger.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { ok, problem, warning, type CheckResult, type Finding } from './check-result.js';
@@ -19,18 +18,8 @@ const CERTIFICATE_WARNING_DAYS = 14;
 /** @param ca - PEM certificates to trust instead of the system's */
 export async function checkGatewayConnection(baseUrl: string, clock: Clock, ca?: string): Promise<Finding> {
   try {
-    const { stream, transport } = await openSocket(
-      new URL(baseUrl),
-      { connectTimeoutMs: GATEWAY_TIMEOUT_MS, ...(ca !== undefined && { ca }) },
-      new AbortController().signal,
-    );
-    try {
-      return stream instanceof TLSSocket
-        ? checkCertificate(stream, clock)
-        : ok('reachable, without TLS since it is on this machine');
-    } finally {
-      transport.destroy();
-    }
+    const { tls } = await examineConnection(baseUrl, GATEWAY_TIMEOUT_MS, ca);
+    return tls === undefined ? ok('reachable, without TLS since it is on this machine') : checkCertificate(tls, clock);
   } catch (error) {
     return problem(
       (error as Error).message,
@@ -39,18 +28,17 @@ export async function checkGatewayConnection(baseUrl: string, clock: Clock, ca?:
   }
 }
 
-function checkCertificate(socket: TLSSocket, clock: Clock): Finding {
-  const validTo = socket.getPeerCertificate().valid_to;
+function checkCertificate({ protocol, validTo }: NonNullable<ExaminedConnection['tls']>, clock: Clock): Finding {
   const days = Math.floor((Date.parse(validTo) - clock.wallNow()) / DAY_MS);
-  const detail = `reachable, ${socket.getProtocol() ?? 'TLS'}, certificate valid for ${days} days`;
+  const detail = `reachable, ${protocol ?? 'TLS'}, certificate valid for ${days} days`;
   return days < CERTIFICATE_WARNING_DAYS
     ? warning(detail, 'Ask the operator of the gateway to renew it: without it nothing is sent.')
     : ok(detail);
 }
 
-async function checkGatewayAccount(gateway: Pick<GatewayClient, 'balance'>): Promise<Finding> {
+async function checkGatewayAccount(gateway: Pick<FactsGateway, 'readBalances'>): Promise<Finding> {
   try {
-    await gateway.balance();
+    await gateway.readBalances([]);
     return ok('platform id and secret key are right: /balance responds');
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
@@ -70,10 +58,10 @@ function describeFix({ code }: PayoutError): string {
 }
 
 /** No send depends on the currencies. */
-export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'currencies'>): Promise<Finding> {
+export async function checkGatewayCurrencies(gateway: Pick<FactsGateway, 'readCurrencies'>): Promise<Finding> {
   try {
-    const { length } = await gateway.currencies();
-    if (length > 0) return ok(`${length} currencies`);
+    const { given } = await gateway.readCurrencies();
+    if (given.length > 0) return ok(`${given.length} currencies`);
     return warning('the list is empty', 'Ask the gateway which currencies the account may pay out.');
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
@@ -170,7 +158,7 @@ export async function* checkGateway(account: AccountOptions, clock: Clock): Asyn
     yield { name: 'kernel', ...checkKernel(readKernelRetries(), inFlightMaxMs) };
   }
   if (connection.status === 'problem') return;
-  const gateway = createGatewayClient({
+  const gateway = openGateway({
     ...{ baseUrl, platformId, secretKey, clock },
     timeoutMs: Math.min(timeoutMs, GATEWAY_TIMEOUT_MS),
     logger: silentLogger,

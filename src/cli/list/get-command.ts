@@ -6,7 +6,7 @@ import type { ArchivedPayout } from '../../archive/read-archive.js';
 import { NotFoundError } from '../../base/errors.js';
 import { isSameTxhash } from '../../base/fields.js';
 import { formatAmount, formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
-import { describeNetwork } from '../../gateway/wallet/check-network.js';
+import { describeNetwork } from '../../gateway/wallet.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';

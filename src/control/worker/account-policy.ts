@@ -2,7 +2,6 @@ import { basename } from 'node:path';
 import { every, isAborted } from '../../base/clock.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
-import { parseCurrencies } from '../../worker/parse-currencies.js';
 import type { ControlAccount, PolicedRuntime } from '../control-runtime.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';
@@ -151,7 +150,7 @@ export async function keepRates(runtime: RatesRuntime, rates: UsdRates, signal: 
 }
 
 async function fetchRates({ gateway, journal, clock }: RatesRuntime, rates: UsdRates): Promise<void> {
-  const currencies = parseCurrencies(await gateway.currencies());
+  const { currencies } = await gateway.readCurrencies();
   const known = currencies.flatMap(({ paymentId, usdRate }) =>
     usdRate === undefined ? [] : [[paymentId, usdRate] as const],
   );

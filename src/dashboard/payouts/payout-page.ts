@@ -1,5 +1,5 @@
 import { formatMoney } from '../../base/format.js';
-import { describeNetwork } from '../../gateway/wallet/check-network.js';
+import { describeNetwork } from '../../gateway/wallet.js';
 import type { HistoryEntry, Payout } from '../../ledger/payout.js';
 import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { nextSteps } from '../../operator/next-steps.js';

@@ -1,4 +1,4 @@
-import { parseWallet, splitTag, type Wallet } from '../wallet.js';
+import { parseWallet, splitTag, type Wallet } from './parse-wallet.js';
 import { type Chain, listChains } from './chain.js';
 
 /** A currency of the gateway's list, as far as its network matters. */

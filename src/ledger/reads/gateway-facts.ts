@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Chain } from '../../gateway/wallet.js';
+import type { Balance, Currency } from '../../gateway/gateway.js';
 import { parseStored, storedAmount, storedTime } from '../parse-stored.js';
 import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 
@@ -23,35 +23,7 @@ export interface GatewayFacts {
   readonly failureAt: number | undefined;
 }
 
-export interface Currency {
-  readonly paymentId: number;
-  /** Short, for operators, such as `USDT (TRC-20)`. */
-  readonly name: string;
-  /** A decimal string. */
-  readonly usdRate: string | undefined;
-  /** Its network in the gateway's words, such as `TRC-20`. */
-  readonly network?: string | undefined;
-  /** That network, if its addresses are known here. */
-  readonly chain?: Chain | undefined;
-  /** The contract of a token. */
-  readonly contract?: string | undefined;
-  /** The least and the most that one payout may be: decimal strings. */
-  readonly minimum?: string | undefined;
-  readonly maximum?: string | undefined;
-  readonly decimals?: number | undefined;
-  /** What the gateway takes for a payout, as it lists it: a decimal string. */
-  readonly fee?: string | undefined;
-}
-
-/**
- * An account's holding of one currency, by id or by the account's symbol. Both are absent if the gateway names neither.
- */
-export interface Balance {
-  readonly paymentId: number | undefined;
-  readonly symbol: string | undefined;
-  /** A decimal string. */
-  readonly amount: string;
-}
+export type { Balance, Currency };
 
 const NOTHING: GatewayFacts = {
   currencies: [],

@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.js';
 import { InvalidInputError } from '../../base/errors.js';
 import {
+  type Gateway,
   GatewayRejectedError,
   GatewayUnavailableError,
   type WithdrawConnection,
   type WithdrawOutcome,
 } from '../../gateway/gateway.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { GatewayCall, WorkerObserver } from '../sender/worker-observer.js';
 
 type Outcome = NonNullable<GatewayCall['end']>['outcome'];
@@ -20,10 +20,10 @@ const WITHDRAW_OUTCOMES = {
 
 /** The same gateway; the observer receives each request at its begin and its end. */
 export function observeGateway(
-  gateway: GatewayClient,
+  gateway: Gateway,
   { gatewayCalled }: Pick<WorkerObserver, 'gatewayCalled'>,
   clock: Pick<Clock, 'now'>,
-): GatewayClient {
+): Gateway {
   if (gatewayCalled === undefined) return gateway;
 
   const begin = (endpoint: GatewayCall['endpoint'], startedAt = clock.now()): ((outcome: Outcome) => void) => {
@@ -47,7 +47,12 @@ export function observeGateway(
   };
 
   return {
-    ...gateway,
+    capabilities: gateway.capabilities,
+    comparePayment: (status, payment) => gateway.comparePayment(status, payment),
+    classifyStop: (message, httpStatus) => gateway.classifyStop(message, httpStatus),
+    close: () => {
+      gateway.close();
+    },
     async openConnection(signal) {
       const startedAt = clock.now();
       try {
@@ -60,8 +65,8 @@ export function observeGateway(
     },
     probe: async (signal) => observe('balance', gateway.probe(signal)),
     getStatus: async (txhash) => observe('transactionstatus', gateway.getStatus(txhash)),
-    currencies: async () => observe('currencies', gateway.currencies()),
-    balance: async () => observe('balance', gateway.balance()),
+    readCurrencies: async () => observe('currencies', gateway.readCurrencies()),
+    readBalances: async (currencies) => observe('balance', gateway.readBalances(currencies)),
   };
 }
 

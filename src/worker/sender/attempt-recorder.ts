@@ -53,12 +53,12 @@ export class AttemptRecorder {
   }
 
   async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
-    const { journal, clock } = this.#runtime;
+    const { gateway, journal, clock } = this.#runtime;
     const { outcomes } = this;
     this.#lastFinished = { attempt, outcome };
     journal.noteOutcome(attempt, this.#toJournaled(outcome), clock.wallNow());
     const result = await this.#untilRecorded('record the outcome', attempt, async () =>
-      outcomes.record(attempt, toResult(outcome), blockedReasonOf(outcome)),
+      outcomes.record(attempt, toResult(outcome), blockedReasonOf(gateway, outcome)),
     );
     if (result !== undefined) outcomes.report(attempt, toResult(outcome), result);
   }
@@ -77,9 +77,10 @@ export class AttemptRecorder {
    */
   async confirmLast(): Promise<void> {
     if (this.#lastFinished === undefined) return;
+    const { gateway } = this.#runtime;
     const { outcomes } = this;
     const { attempt, outcome } = this.#lastFinished;
-    const result = await outcomes.record(attempt, toResult(outcome), blockedReasonOf(outcome));
+    const result = await outcomes.record(attempt, toResult(outcome), blockedReasonOf(gateway, outcome));
     if (result.recorded) outcomes.report(attempt, toResult(outcome), result);
   }
 

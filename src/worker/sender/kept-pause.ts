@@ -1,5 +1,4 @@
-import type { SentOutcome, WithdrawOutcome } from '../../gateway/gateway.js';
-import { findBlockedReason, isOfPayout } from '../../gateway/stop-sign.js';
+import type { SentOutcome, WithdrawGateway, WithdrawOutcome } from '../../gateway/gateway.js';
 import type { ResumeAuthority } from './send-authority.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
@@ -37,7 +36,7 @@ export class KeptPause {
    * new lease does not reset these.
    */
   noteOutcome(outcome: WithdrawOutcome): void {
-    const reason = blockedReasonOf(outcome) ?? this.#count(outcome);
+    const reason = blockedReasonOf(this.#runtime.gateway, outcome) ?? this.#count(outcome);
     if (reason !== undefined) this.note(reason);
   }
 
@@ -51,7 +50,7 @@ export class KeptPause {
     }
     this.#inARow = outcome.kind === 'accepted' ? NONE_IN_A_ROW : { ...found, unknown: 0 };
     if (outcome.kind !== 'rejected') return undefined;
-    const isOwn = isOfPayout(outcome.message);
+    const isOwn = this.#runtime.gateway.classifyStop(outcome.message).isOfPayout;
     const count = (isOwn ? found.rejectedForData : found.rejected) + 1;
     this.#inARow = { ...this.#inARow, [isOwn ? 'rejectedForData' : 'rejected']: count };
     if (count < (isOwn ? maxPayoutRejectionsInARow : maxRejectionsInARow)) return undefined;
@@ -100,8 +99,11 @@ export class KeptPause {
 }
 
 /** Without a response nothing is known about the account. */
-export function blockedReasonOf(outcome: SentOutcome | WithdrawOutcome): string | undefined {
-  if (outcome.kind === 'rejected') return findBlockedReason(outcome.message, outcome.httpStatus);
+export function blockedReasonOf(
+  gateway: Pick<WithdrawGateway, 'classifyStop'>,
+  outcome: SentOutcome | WithdrawOutcome,
+): string | undefined {
+  if (outcome.kind === 'rejected') return gateway.classifyStop(outcome.message, outcome.httpStatus).blockedReason;
   if (outcome.kind !== 'unknown' || outcome.httpStatus === undefined) return undefined;
-  return findBlockedReason(outcome.reason, outcome.httpStatus);
+  return gateway.classifyStop(outcome.reason, outcome.httpStatus).blockedReason;
 }

@@ -1,10 +1,9 @@
 import { RedisUnavailableError } from '../../base/errors.js';
 import { onAnyClock } from '../../base/clock.js';
-import { findBlockedReason, isOfPayout } from '../../gateway/stop-sign.js';
 import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
 import type { FinishResult, SendAttempt } from '../../ledger/sender-ledger.js';
-import type { KeptPause } from './kept-pause.js';
+import { blockedReasonOf, type KeptPause } from './kept-pause.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
 /** Journaled outcomes that a process could not record are among the newest. */
@@ -23,9 +22,9 @@ export class OutcomeRecorder {
 
   /** @param blockedReason - why the response is about the account rather than the payout */
   async record(attempt: SendAttempt, result: SentOutcome, blockedReason: string | undefined): Promise<FinishResult> {
-    const { senderLedger, settings } = this.#runtime;
+    const { gateway, senderLedger, settings } = this.#runtime;
     const { maxRejectionsInARow, maxPayoutRejectionsInARow, maxUnknownsInARow } = settings;
-    const isOwn = result.kind === 'rejected' && isOfPayout(result.message);
+    const isOwn = result.kind === 'rejected' && gateway.classifyStop(result.message).isOfPayout;
     const rule = {
       ...{ maxRejectionsInARow, maxUnknownsInARow, blockedReason },
       maxPayoutRejectionsInARow: isOwn ? maxPayoutRejectionsInARow : undefined,
@@ -77,7 +76,7 @@ export class OutcomeRecorder {
   }
 
   async replay(attempt: SendAttempt, result: SentOutcome): Promise<void> {
-    const blockedReason = result.kind === 'rejected' ? findBlockedReason(result.message) : undefined;
+    const blockedReason = blockedReasonOf(this.#runtime.gateway, result);
     const finished = await this.record(attempt, result, blockedReason);
     if (!finished.recorded) return;
     this.#runtime.logger.info({ payoutId: attempt.payoutId, outcome: result }, 'recorded the outcome from the journal');

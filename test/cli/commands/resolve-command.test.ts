@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
 import { silentLogger } from '../../../src/base/logger.js';
-import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
+import { createGatewayClient } from '../../../src/gateway/v1/client.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { openTestKeys } from '../../control/support/key-files.js';
 import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';

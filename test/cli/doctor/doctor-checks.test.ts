@@ -28,6 +28,7 @@ import { textWith } from '../support/cli-rig.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor, warningOf } from '../support/doctor-rig.js';
+import { toCurrencyList } from '../../../src/gateway/v1/parse-currencies.js';
 
 const { checkClock, checkRedis, checkRedisDurability, checkRedisLatency, checkRedisReplicas } = redisChecks;
 
@@ -140,7 +141,8 @@ it('says how long nothing is sent after a crash, and warns of a kernel that make
 });
 
 it('only warns if the gateway does not list its currencies', async () => {
-  const check = async (list: () => Promise<never[]>): Promise<unknown> => checkGatewayCurrencies({ currencies: list });
+  const check = async (list: () => Promise<never[]>): Promise<unknown> =>
+    checkGatewayCurrencies({ readCurrencies: async () => toCurrencyList(await list()) });
   expect(await check(async () => Promise.reject(new StoppedError('not now')))).toEqual(finding('warning', 'not now'));
   expect(await check(async () => Promise.resolve([]))).toEqual(finding('warning', 'empty'));
 });

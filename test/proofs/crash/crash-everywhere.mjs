@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Redis } from 'ioredis';
-import { GuardedSocket } from '../../../dist/gateway/socket.js';
+import { GuardedSocket } from '../../../dist/gateway/exchange/socket.js';
 
 const { CRASH_RECORD: recordFile, CRASH_STEP: crashStep, CRASH_SIDE: crashSide, CRASH_OCCURRENCES: told } = process.env;
 

@@ -26,6 +26,7 @@ import { makeWorldRig } from '../../world/world-rig.js';
 import { describeStep, type PendingStep, type Progress, TIMES, World, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
+import { comparePayment } from '../../../src/gateway/v1/compare-payment.js';
 
 const PIECE_MS = 500;
 
@@ -226,7 +227,7 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
     };
     while (!process.isDead) {
       for (const id of await call('in_progress', '', async () => idsIn('in_progress')).catch(() => [])) {
-        await pollPayout(id, polled, { getStatus }, silentLogger).catch(() => undefined);
+        await pollPayout(id, polled, { getStatus, comparePayment }, silentLogger).catch(() => undefined);
       }
       await process.sleep(1_000);
     }

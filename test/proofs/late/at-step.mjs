@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Redis } from 'ioredis';
-import { GuardedSocket } from '../../../dist/gateway/socket.js';
+import { GuardedSocket } from '../../../dist/gateway/exchange/socket.js';
 
 const { AT_STEP: step, AT_STEP_COMMAND: command } = process.env;
 const [program, ...args] = JSON.parse(command);

@@ -1,4 +1,5 @@
 import { type HeldPayouts, HoldSource } from '../../../src/control/worker/hold-releaser.js';
+import { toCurrencyList } from '../../../src/gateway/v1/parse-currencies.js';
 import { type PayoutLedger, toChangeError } from '../../../src/ledger/payout-ledger.js';
 import { connectLedger, type LedgerCall, linkGateway, linkLedger, type WorkerLedger } from '../../world/links.js';
 import { makeWorker, type WorldWorker } from '../../world/worker.js';
@@ -72,10 +73,10 @@ export function openHosts(run: Simulation) {
         if (policy === undefined) return { authority: signatures, policy };
         const holds = linkHolds(world, ledger, call, pieces.wrapLedger(linked, context));
         const gateway = {
-          currencies: async () => {
+          readCurrencies: async () => {
             await process.takeMs(random.heavyTail(20, 5_000));
             if (world.fault(faults.responseLost)) throw new Error('no answer');
-            return policy.rates.tell(process);
+            return toCurrencyList(policy.rates.tell(process));
           },
         };
         const opened = pieces.makePolicy({

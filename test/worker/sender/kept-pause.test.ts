@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { untilAborted } from '../../../src/base/clock.js';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import { findBlockedReason, isOfPayout } from '../../../src/gateway/stop-sign.js';
+import { classifyStop, findBlockedReason, isOfPayout } from '../../../src/gateway/stop-sign.js';
 import { blockedReasonOf, KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import type { ResumeVerdict } from '../../../src/worker/sender/send-authority.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
@@ -239,5 +239,5 @@ it.each<[string, WithdrawOutcome, RegExp | undefined]>([
   ['what was not sent not', { kind: 'not_sent', reason: 'account blocked' }, undefined],
   ['an acceptance not', { kind: 'accepted', txhash: 'blocked', durationMs: 1 }, undefined],
 ])('of what came of a send: %s', (_name, outcome, expected) => {
-  expect(blockedReasonOf(outcome) ?? 'none').toMatch(expected ?? /^none$/);
+  expect(blockedReasonOf({ classifyStop }, outcome) ?? 'none').toMatch(expected ?? /^none$/);
 });

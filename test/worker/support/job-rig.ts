@@ -4,13 +4,14 @@ import { systemClock, type Clock } from '../../../src/base/clock.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { completeSettings } from '../../../src/base/settings.js';
-import type { GatewayClient } from '../../../src/gateway/gateway-client.js';
+import type { GatewayClient } from '../../../src/gateway/v1/client.js';
 import { JobWorker } from '../../../src/worker/job-worker.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { StatusJobs } from '../../../src/worker/status-jobs.js';
 import { openQueueRig, type QueueRig } from '../../queues/support/queue-rig.js';
 import { testRedisUrl } from '../../support/account.js';
 import { afterTest, closeAfterTest } from './close-after-test.js';
+import { comparePayment } from '../../../src/gateway/v1/compare-payment.js';
 
 export const queuesOfTest = () => closeAfterTest(openQueueRig());
 
@@ -83,7 +84,7 @@ export function startPolls(
 ): StatusJobs {
   const jobs = new StatusJobs({
     ...{ ...quiet, queueRedis: connect(), queues, ledger, polledLedger: ledger, audience: 'test', control: undefined },
-    gateway: { getStatus } as unknown as GatewayClient,
+    gateway: { getStatus, comparePayment } as unknown as GatewayClient,
     settings: completeSettings(polls),
   });
   return closeAfterTest(jobs);

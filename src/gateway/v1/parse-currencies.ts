@@ -1,6 +1,6 @@
-import { parseDecimal } from '../gateway/responses.js';
-import { findChain } from '../gateway/wallet/chain.js';
-import type { Currency } from '../ledger/reads/gateway-facts.js';
+import { parseDecimal } from '../exchange/responses.js';
+import type { Currency, CurrencyList } from '../gateway.js';
+import { findChain } from '../wallet/chain.js';
 
 /** The gateway's API does not define an item of `/currencies`. docs/gateway-facts.md lists the accepted forms. */
 
@@ -43,6 +43,12 @@ interface Parsed extends Currency {
   readonly code: string;
 }
 
+export function toCurrencyList(given: readonly Item[]): CurrencyList {
+  const currencies = parseCurrencies(given);
+  const isWhole = currencies.length > 0 && given.every((item) => parseCurrency(item) !== undefined);
+  return { currencies, isWhole, given };
+}
+
 /** @returns those with an id and a name; the first for each id */
 export function parseCurrencies(list: readonly Item[]): Currency[] {
   const parsed = list.flatMap((item) => parseCurrency(item) ?? []);
@@ -56,7 +62,7 @@ export function parseCurrencies(list: readonly Item[]): Currency[] {
   });
 }
 
-export function parseCurrency(item: Item): Parsed | undefined {
+function parseCurrency(item: Item): Parsed | undefined {
   const fields = lowerNames(item);
   const id = Number(parseNumber(pick(fields, ID_NAMES)));
   const code = parseName(pick(fields, CODE_NAMES));

@@ -1,17 +1,40 @@
 import { randomUUID } from 'node:crypto';
-import type { Logger } from '../base/logger.js';
-import { classifyWithdrawResponse, ENDPOINTS } from './endpoints.js';
+import type { Logger } from '../../base/logger.js';
 import {
   describeFailure,
   type SentOutcome,
   type WithdrawConnection,
   type WithdrawOutcome,
   type WithdrawRequest,
-} from './gateway.js';
-import { exchangeOnce, type Exchange, type GatewayAccess } from './exchange-once.js';
+} from '../gateway.js';
+import { exchangeOnce, type Exchange, type GatewayAccess, type SignedRequest } from './exchange-once.js';
+import type { RawResponse } from './responses.js';
 import { GuardedSocket, type OpenSocket } from './socket.js';
 
-export function createWithdrawConnection(openSocket: OpenSocket, access: GatewayAccess): WithdrawConnection {
+/** A withdrawal in the words of one API. */
+export interface WithdrawDialect {
+  /** Below the gateway's address. */
+  readonly path: string;
+  /** @returns names of fields that break a rule: the values, which include an address, must not be logged */
+  prepare(request: WithdrawRequest): PreparedWithdrawal | { readonly wrong: readonly string[] };
+}
+
+interface PreparedWithdrawal extends SignedRequest {
+  /** Never throws. */
+  readonly classify: (response: RawResponse) => WithdrawClassification;
+}
+
+export interface WithdrawClassification {
+  readonly outcome: SentOutcome;
+  /** The API's names of fields in which an acceptance differs from the request. */
+  readonly differing: readonly string[];
+}
+
+export function createWithdrawConnection(
+  openSocket: OpenSocket,
+  access: GatewayAccess,
+  dialect: WithdrawDialect,
+): WithdrawConnection {
   const socket = new GuardedSocket(openSocket);
   let used = false;
   return {
@@ -23,7 +46,7 @@ export function createWithdrawConnection(openSocket: OpenSocket, access: Gateway
       if (used) return { kind: 'not_sent', reason: 'this connection was already used' };
       used = true;
       try {
-        return await withdrawOnce(socket, request, mayWrite, access);
+        return await withdrawOnce(socket, request, mayWrite, access, dialect);
       } catch (error) {
         // A bug: even then the socket knows whether anything was sent.
         const reason = `unexpected: ${describeFailure(error)}`;
@@ -48,18 +71,16 @@ async function withdrawOnce(
   request: WithdrawRequest,
   mayWrite: () => boolean,
   access: GatewayAccess,
+  dialect: WithdrawDialect,
 ): Promise<WithdrawOutcome> {
-  const { path, signedFields, request: schema } = ENDPOINTS.withdraw;
-  const checked = schema.safeParse(request);
-  if (!checked.success) {
-    // Names only: an outcome's reason is logged, and the values include an address.
-    const fields = checked.error.issues.map((issue) => issue.path.join('.') || 'request');
-    return { kind: 'not_sent', reason: `the request breaks the gateway's rules for ${fields.join(', ')}` };
+  const { path } = dialect;
+  const prepared = dialect.prepare(request);
+  if ('wrong' in prepared) {
+    return { kind: 'not_sent', reason: `the request breaks the gateway's rules for ${prepared.wrong.join(', ')}` };
   }
-  const { body, redact } = access.sign(signedFields, checked.data);
-  const url = `${access.baseUrl}/${path}`;
-  const exchange = await exchangeOnce(socket, { url, body }, mayWrite, access);
-  const finding = classify(exchange, checked.data, redact);
+  const { body, headers, redact, classify } = prepared;
+  const exchange = await exchangeOnce(socket, { url: `${access.baseUrl}/${path}`, body, headers }, mayWrite, access);
+  const finding = find(exchange, classify, redact);
   // Otherwise something before the gateway may have responded, and the kernel may still have the request.
   if (finding.outcome.kind === 'accepted' || finding.outcome.kind === 'rejected') socket.markAnswered();
   // Log only once the outcome is certain: a logger that throws must not change it.
@@ -72,11 +93,11 @@ interface Finding {
   readonly differing: readonly string[];
 }
 
-function classify(exchange: Exchange, request: WithdrawRequest, redact: (text: string) => string): Finding {
+function find(exchange: Exchange, classify: PreparedWithdrawal['classify'], redact: SignedRequest['redact']): Finding {
   if (exchange.kind === 'not_sent') return { outcome: exchange, differing: [] };
   if (exchange.kind === 'lost') return { outcome: { ...exchange, kind: 'unknown' }, differing: [] };
   const { response, durationMs } = exchange;
-  const { outcome, differing } = classifyWithdrawResponse(response, request);
+  const { outcome, differing } = classify(response);
   return { outcome: { ...redactOutcome(outcome, redact), durationMs }, differing };
 }
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { connectionResendsForMs, readKernelRetries } from '../base/kernel-resend.js';
-import { lookUpGateway, names } from '../base/look-up.js';
-import { describeFailure, GatewayUnavailableError, type WithdrawConnection } from './gateway.js';
+import { connectionResendsForMs, readKernelRetries } from '../../base/kernel-resend.js';
+import { lookUpGateway, names } from '../../base/look-up.js';
+import { describeFailure, GatewayUnavailableError, type WithdrawConnection } from '../gateway.js';
 
 export interface OpenSocket {
   readonly stream: Socket;

@@ -1,19 +1,12 @@
-import type { PaymentStatus, WithdrawRequest } from './gateway.js';
-import { isSameAddress } from './wallet.js';
+import type { ComparedPayment, PaymentDifference, PaymentStatus } from '../gateway.js';
+import { isSameAddress } from '../wallet.js';
 
-type PaymentField = 'paymentId' | 'addressTo' | 'amount';
-
-interface PaymentDifference {
-  readonly field: PaymentField;
-  /** Undefined if the gateway left it out, which contradicts nothing. */
-  readonly actual: string | number | undefined;
-  readonly expected: string | number;
-}
+type PaymentField = PaymentDifference['field'];
 
 /** With a symbol, the amount is not compared: the answer has it in the coin, and the payout perhaps in that currency. */
 export function comparePayment(
   status: Pick<PaymentStatus, PaymentField | 'isAmountNumber'>,
-  payment: Pick<WithdrawRequest, PaymentField> & { readonly symbol?: string | undefined },
+  payment: ComparedPayment,
 ): PaymentDifference[] {
   const isSame: Record<PaymentField, boolean> = {
     paymentId: status.paymentId === payment.paymentId,
@@ -25,15 +18,6 @@ export function comparePayment(
   return (['paymentId', 'addressTo', 'amount'] as const)
     .filter((field) => !isSame[field])
     .map((field) => ({ field, actual: status[field], expected: payment[field] }));
-}
-
-/** @example amount is 7 at the gateway, 12.5 in the payout */
-export function describeDifferences(differences: readonly PaymentDifference[]): string {
-  return differences
-    .map(
-      ({ field, actual, expected }) => `${field} is ${actual ?? 'missing'} at the gateway, ${expected} in the payout`,
-    )
-    .join('; ');
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { SignedRequest } from '../exchange/exchange-once.js';
 import { toPackageName } from './endpoints.js';
 
 export type FormFields = Readonly<Record<string, string | number>>;
@@ -35,11 +36,7 @@ export function signForm(payload: string, secretKey: string): string {
   return createHmac('sha256', secretKey).update(payload, 'utf8').digest('hex');
 }
 
-interface SignedRequest {
-  readonly body: string;
-  /** Removes the signature from a text, in case the gateway repeats it in an error message. */
-  readonly redact: (text: string) => string;
-}
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
 /**
  * @param signedFields - the API's names, in signing order; fields without a value are left out
@@ -54,6 +51,7 @@ export function createRequestSigner(platformId: number, secretKey: string): Requ
     const hash = signForm(payload, secretKey);
     return {
       body: `${payload}&hash=${hash}`,
+      headers: FORM,
       redact: (text) => text.replace(new RegExp(hash, 'gi'), '[hash]'),
     };
   };

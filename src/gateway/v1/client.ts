@@ -2,22 +2,14 @@ import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
 import type { z } from 'zod';
-import { type Clock, systemClock, untilAborted } from '../base/clock.js';
-import { InvalidInputError } from '../base/errors.js';
-import { baseUrlField, millisecondsField, parseInput } from '../base/fields.js';
-import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
-import { lookUpGateway } from '../base/look-up.js';
-import { checkOptions, type OptionRules, text, WATCHING_RULES } from '../base/setting.js';
-import { ACCOUNT_IDENTITY, CONNECT_WITHIN_MS } from '../base/settings.js';
-import {
-  type Approve,
-  type Currency,
-  type Endpoint,
-  ENDPOINTS,
-  type PaymentWallet,
-  type TransactionStatus,
-} from './endpoints.js';
-import { type GatewayAccess, postForm } from './exchange-once.js';
+import { type Clock, systemClock, untilAborted } from '../../base/clock.js';
+import { InvalidInputError } from '../../base/errors.js';
+import { baseUrlField, millisecondsField, parseInput } from '../../base/fields.js';
+import { failsafeLogger, type Logger, silentLogger } from '../../base/logger.js';
+import { lookUpGateway } from '../../base/look-up.js';
+import { checkOptions, type OptionRules, text, WATCHING_RULES } from '../../base/setting.js';
+import { ACCOUNT_IDENTITY, CONNECT_WITHIN_MS } from '../../base/settings.js';
+import { type GatewayAccess, post, type SignedRequest } from '../exchange/exchange-once.js';
 import {
   describeFailure,
   type Gateway,
@@ -25,17 +17,30 @@ import {
   GatewayRejectedError,
   GatewayUnavailableError,
   type PaymentStatus,
+  type PaymentWallet,
   type WithdrawConnection,
   type WithdrawOutcome,
   type WithdrawRequest,
-} from './gateway.js';
-import { parseResponse, type RawResponse } from './responses.js';
-import { createRequestSigner } from './signing.js';
-import { openSocket } from './socket.js';
-import { createWithdrawConnection } from './withdraw-connection.js';
+} from '../gateway.js';
+import { parseResponse, type RawResponse } from '../exchange/responses.js';
+import { openSocket } from '../exchange/socket.js';
+import { createWithdrawConnection, type WithdrawDialect } from '../exchange/withdraw-connection.js';
+import { classifyStop } from '../stop-sign.js';
+import { comparePayment } from './compare-payment.js';
+import {
+  type Approve,
+  classifyWithdrawResponse,
+  type CurrencyItem,
+  type Endpoint,
+  ENDPOINTS,
+  type TransactionStatus,
+} from './endpoints.js';
+import { toBalanceList } from './parse-balance.js';
+import { toCurrencyList } from './parse-currencies.js';
+import { createRequestSigner, type RequestSigner } from './signing.js';
 
 /**
- * The gateway's HTTP API (docs/gateway-api.md) as one object.
+ * The first generation of the gateway's HTTP API (docs/gateway-api.md) as one object.
  *
  * `/withdraw` moves money and cannot be repeated, so its outcome is a value with its certainty. The other four are
  * queries, and throw.
@@ -73,14 +78,11 @@ export interface GatewayClient extends Gateway {
   withdraw(request: WithdrawRequest): Promise<WithdrawOutcome>;
   /** Progress of a transaction, in the API's terms; `getStatus` returns it in the worker's. */
   transactionStatus(request: { readonly txhash: string }): Promise<TransactionStatus>;
-  /** The deposit address of a currency for one of the platform's own identifiers. */
   getPaymentWallet(request: { readonly paymentId: number; readonly orderId: string }): Promise<PaymentWallet>;
   /** The supported currencies with their USD rates, every field as it came. */
-  currencies(): Promise<Currency[]>;
+  currencies(): Promise<CurrencyItem[]>;
   /** The balance as it came: its structure is undefined (docs/gateway-api.md#open-points). */
   balance(): Promise<unknown>;
-  /** Closes the idle query connections. Withdrawals under way continue. */
-  close(): void;
 }
 
 const STATUS_KIND: Readonly<Record<Approve, PaymentStatus['kind']>> = { 0: 'pending', 1: 'paid', 2: 'failed' };
@@ -111,18 +113,19 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     timeoutMs: options.timeoutMs ?? 30_000,
     withdrawTimeoutMs: options.withdrawTimeoutMs ?? 60_000,
     connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_WITHIN_MS,
-    sign: createRequestSigner(options.platformId, options.secretKey),
     ca: options.ca,
     logger: failsafeLogger(options.logger ?? silentLogger),
     clock: options.clock ?? systemClock,
   };
-  const queries = createQueryClient(access);
+  const sign = createRequestSigner(options.platformId, options.secretKey);
+  const queries = createQueryClient(access, sign);
+  const withdrawals = withdrawDialect(sign);
 
   const client: GatewayClient = {
     capabilities: { minWithdrawGapMs: MIN_WITHDRAW_GAP_MS },
     async openConnection(signal) {
       const socket = await openSocket(new URL(access.baseUrl), access, signal);
-      return createWithdrawConnection(socket, access);
+      return createWithdrawConnection(socket, access, withdrawals);
     },
     async probe(signal) {
       const aborted = untilAborted(signal).then(() => {
@@ -147,6 +150,10 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       const { approve, ...details } = await client.transactionStatus({ txhash });
       return { kind: STATUS_KIND[approve], ...details };
     },
+    comparePayment,
+    classifyStop,
+    readCurrencies: async () => toCurrencyList(await client.currencies()),
+    readBalances: async (currencies) => toBalanceList(await client.balance(), currencies),
     transactionStatus: async (request) => queries.call(ENDPOINTS.transactionstatus, request),
     getPaymentWallet: async (request) => queries.call(ENDPOINTS.getpaymentwallet, request),
     currencies: async () => queries.call(ENDPOINTS.currencies, {}),
@@ -156,6 +163,18 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     },
   };
   return client;
+}
+
+function withdrawDialect(sign: RequestSigner): WithdrawDialect {
+  const { path, signedFields, request: schema } = ENDPOINTS.withdraw;
+  return {
+    path,
+    prepare(request) {
+      const { success, data, error } = schema.safeParse(request);
+      if (!success) return { wrong: error.issues.map((issue) => issue.path.join('.') || 'request') };
+      return { ...sign(signedFields, data), classify: (response) => classifyWithdrawResponse(response, data) };
+    },
+  };
 }
 
 interface QueryClient {
@@ -173,7 +192,7 @@ interface QueryClient {
 /**
  * Calls the endpoints that move no money. They may be repeated, so connections are kept and failures are exceptions.
  */
-function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: GatewayAccess): QueryClient {
+function createQueryClient({ baseUrl, timeoutMs, ca, logger, clock }: GatewayAccess, sign: RequestSigner): QueryClient {
   const agent = baseUrl.startsWith('https:')
     ? new https.Agent({
         keepAlive: true,
@@ -186,10 +205,10 @@ function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: Gate
   return {
     async call({ path, signedFields, request: schema, parseResult }, input) {
       const request = parseInput(schema, input);
-      const { body, redact } = sign(signedFields, request);
+      const { redact, ...signed } = sign(signedFields, request);
       const log = logger.child({ requestId: randomUUID(), endpoint: path });
       const startedAtMs = clock.now();
-      const raw = await post(path, body).catch((error: unknown) => {
+      const raw = await ask(path, signed).catch((error: unknown) => {
         log.debug({ durationMs: Math.round(clock.now() - startedAtMs), outcome: 'unavailable' }, 'gateway called');
         throw error;
       });
@@ -208,10 +227,10 @@ function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: Gate
     },
   };
 
-  async function post(path: string, body: string): Promise<RawResponse> {
+  async function ask(path: string, signed: Pick<SignedRequest, 'body' | 'headers'>): Promise<RawResponse> {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
-      return await postForm(`${baseUrl}/${path}`, body, agent, signal);
+      return await post({ url: `${baseUrl}/${path}`, ...signed }, agent, signal);
     } catch (error) {
       const reason = signal.aborted ? `no complete response within ${timeoutMs} ms` : describeFailure(error);
       throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${reason}`);

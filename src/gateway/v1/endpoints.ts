@@ -1,9 +1,10 @@
 import { isLosslessNumber } from 'lossless-json';
 import { z } from 'zod';
-import { amountField, isSameTxhash, txhashField } from '../base/fields.js';
+import { amountField, isSameTxhash, txhashField } from '../../base/fields.js';
 import { isSameAmount } from './compare-payment.js';
-import { GatewayInvalidResponseError, type SentOutcome, type WithdrawRequest } from './gateway.js';
-import { addressToField, orderIdField, paymentIdField, symbolField } from './payment-fields.js';
+import { GatewayInvalidResponseError, type PaymentWallet, type WithdrawRequest } from '../gateway.js';
+import type { WithdrawClassification } from '../exchange/withdraw-connection.js';
+import { addressToField, orderIdField, paymentIdField, symbolField } from '../payment-fields.js';
 import {
   parseDecimal,
   parseResponse,
@@ -13,8 +14,8 @@ import {
   type RawResponse,
   type ResponseFields,
   toPlainValue,
-} from './responses.js';
-import { isSameAddress } from './wallet.js';
+} from '../exchange/responses.js';
+import { isSameAddress } from '../wallet.js';
 
 /** `Shape` is the request under this package's names, `Result` the content of a success. */
 export interface Endpoint<Shape extends z.ZodRawShape, Result> {
@@ -49,14 +50,8 @@ export interface TransactionStatus {
   readonly fee?: string;
 }
 
-/** The address for deposits. */
-export interface PaymentWallet {
-  readonly address: string;
-  readonly destinationTag?: string;
-}
-
 /** A currency of the gateway's list. Its fields are undefined (docs/gateway-api.md#open-points), so all are kept. */
-export type Currency = Readonly<Record<string, unknown>>;
+export type CurrencyItem = Readonly<Record<string, unknown>>;
 
 interface WithdrawResult {
   /** Undefined if the response names no transaction. */
@@ -122,7 +117,7 @@ export const ENDPOINTS = {
     path: 'currencies',
     signedFields: ['platform_id'],
     request: z.strictObject({}),
-    parseResult: (fields): Currency[] => {
+    parseResult: (fields): CurrencyItem[] => {
       const list = toPlainValue(fields['list']);
       if (!Array.isArray(list)) throw new GatewayInvalidResponseError('currencies', 'list is not an array');
       if (list.every(isCurrency)) return list;
@@ -165,14 +160,8 @@ function parseApprove(value: unknown): Approve {
   throw new GatewayInvalidResponseError('transactionstatus', 'approve is not 0, 1 or 2');
 }
 
-function isCurrency(value: unknown): value is Currency {
+function isCurrency(value: unknown): value is CurrencyItem {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-interface WithdrawClassification {
-  readonly outcome: SentOutcome;
-  /** The API's names of fields in which an acceptance differs from the request. */
-  readonly differing: readonly string[];
 }
 
 /**

@@ -3,11 +3,10 @@ import type { Agent } from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import axios from 'axios';
-import type { Clock } from '../base/clock.js';
-import type { Logger } from '../base/logger.js';
-import { describeFailure } from './gateway.js';
+import type { Clock } from '../../base/clock.js';
+import type { Logger } from '../../base/logger.js';
+import { describeFailure } from '../gateway.js';
 import { MAX_RESPONSE_BYTES, type RawResponse } from './responses.js';
-import type { RequestSigner } from './signing.js';
 import type { GuardedSocket } from './socket.js';
 
 export type Exchange =
@@ -15,10 +14,18 @@ export type Exchange =
   | { readonly kind: 'not_sent'; readonly reason: string }
   | { readonly kind: 'lost'; readonly reason: string; readonly durationMs: number };
 
+/** A signed request. */
+export interface SignedRequest {
+  readonly body: string;
+  /** Of the body, and where the signature is one. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Removes the signature from a text, in case the gateway repeats it in an error message. */
+  readonly redact: (text: string) => string;
+}
+
 /** An account's access to the gateway: what its calls share. Times are limits, in ms. */
 export interface GatewayAccess {
   readonly baseUrl: string;
-  readonly sign: RequestSigner;
   /** A whole query. */
   readonly timeoutMs: number;
   /** A withdrawal, from the first byte of the request to the last of the response. */
@@ -31,14 +38,14 @@ export interface GatewayAccess {
 }
 
 /**
- * Posts a form over a prepared connection, once; never rejects. After a response the connection is still open: the
+ * Posts a request over a prepared connection, once; never rejects. After a response the connection is still open: the
  * caller closes it, which resets it unless the response is clear.
  *
  * The socket's state decides between `not_sent` and `lost`, not the error.
  */
 export async function exchangeOnce(
   socket: GuardedSocket,
-  { url, body }: { readonly url: string; readonly body: string },
+  request: Posted,
   mayWrite: () => boolean,
   { withdrawTimeoutMs: timeoutMs, clock }: Pick<GatewayAccess, 'withdrawTimeoutMs' | 'clock'>,
 ): Promise<Exchange> {
@@ -65,9 +72,9 @@ export async function exchangeOnce(
     }),
   );
 
-  const agent = agentFor(socket, url);
+  const agent = agentFor(socket, request.url);
   try {
-    const response = await postForm(url, body, agent, gone.signal);
+    const response = await post(request, agent, gone.signal);
     return { kind: 'responded', response, durationMs: clock.now() - writtenAtMs };
   } catch (error) {
     const failure = gone.signal.aborted ? new Error('the connection was closed without a response') : error;
@@ -94,21 +101,25 @@ function agentFor(socket: GuardedSocket, url: string): http.Agent {
 // A separate instance, so that an application's interceptors and defaults for axios do not apply.
 const client = axios.create();
 
+interface Posted extends Pick<SignedRequest, 'body' | 'headers'> {
+  readonly url: string;
+}
+
 /**
- * Posts a signed form once and returns the complete response as bytes.
+ * Posts a signed request once and returns the complete response as bytes.
  *
  * No redirects (a 307 would post again), no proxies from the environment. axios neither decompresses nor parses,
  * because it accepts cut-off gzip and broken text.
  * @throws Error without any content of the request, if no complete response came
  */
-export async function postForm(url: string, body: string, agent: Agent, signal?: AbortSignal): Promise<RawResponse> {
+export async function post({ url, body, headers }: Posted, agent: Agent, signal?: AbortSignal): Promise<RawResponse> {
   try {
     const response = await client.request<Buffer>({
       method: 'POST',
       url,
       data: body,
       headers: {
-        'Content-Type': 'application/x-www-form-urlencoded',
+        ...headers,
         Accept: 'application/json',
         'Accept-Encoding': 'gzip',
         'User-Agent': 'payout-queue',
