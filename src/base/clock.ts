@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { uptime } from 'node:os';
 
 /** Time in this project: intervals from a monotonic clock, dates for display only. */
 export interface Clock {
@@ -28,6 +29,14 @@ export const systemClock: Clock = {
     await sleepOnce(leftMs, signal);
   },
 };
+
+/**
+ * How long ago the machine started, in ms, in steps of 10. It counts the time of a suspended machine, which
+ * `performance.now()` leaves out, and never jumps.
+ */
+export function machineUptime(): number {
+  return 1_000 * uptime();
+}
 
 /** Node's own sleep would make an error with a stack at each abort, which is the usual end of a time limit. */
 async function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -24,7 +24,7 @@ import {
   type Settings,
   WATCHING_RULES,
 } from '../base/setting.js';
-import { systemClock, type Clock } from '../base/clock.js';
+import { machineUptime, systemClock, type Clock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { endProcess } from '../base/invariants.js';
 import { openGateway } from '../gateway/open-gateway.js';
@@ -292,6 +292,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
     gateway,
     pacer: new Pacer(clock, settings),
     guardMs: GUARD_MS,
+    machineUptime,
     ledger,
     polledLedger: new PayoutLedger(ledger.connection),
     senderLedger,

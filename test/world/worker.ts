@@ -174,6 +174,7 @@ export function makeWorker({
 
   const runtime: SenderRuntime = {
     ...{ clock: process, senderLedger: ledger, journal, pacer, logger, guardMs: settings.guardMs },
+    machineUptime: () => process.now(),
     ...{ audience: 'test', journalPlace: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
     relayOutbox: async () => Promise.resolve(0),
     onBroken: ({ message }) => {

@@ -23,8 +23,11 @@ export interface HeldLease {
   readonly heartbeat: () => number;
   /** From then on another process may be the sender, on the clock's scale; a heartbeat moves it. */
   readonly heldUntil: () => number;
+  /** Whether this process, or its machine, stood still for the lease time. The lease is lost then. */
+  readonly stoodStill: () => boolean;
   /**
-   * Aborted if another process has the lease, or the journal's disk hangs: a process with another disk then takes over.
+   * Aborted if another process has the lease or may have had it, or the journal's disk hangs: a process with another
+   * disk then takes over.
    */
   readonly lost: AbortSignal;
   /** Call it only after the last response. */
@@ -32,12 +35,17 @@ export interface HeldLease {
   stopHeartbeat(): void;
 }
 
+type Acquired = Readonly<{ acquiredFrom: number; lost: AbortController; stoodStill: () => boolean }>;
+
 const LOST_MESSAGES = {
   taken: 'another process has taken the lease',
   older: 'the ledger came back older; giving up the lease',
   stalled: 'the disk of the send journal does not answer; giving up the lease',
+  stoodStill: 'this process or its machine stood still, so another may have sent meanwhile; giving up the lease',
 } as const;
 const HEARTBEAT_EVERY_MS = 1_000;
+/** A heartbeat without a reply takes no longer, on a process that runs. */
+const HEARTBEAT_TAKES_MS = 6_000;
 /** Comparing reads much, and only an operator can resolve a mismatch. */
 const COMPARE_AGAIN_MS = 3_000;
 /** A standby process compares ledger and journal this often, even without a visible change. */
@@ -90,9 +98,12 @@ export class LeaseKeeper {
           } else if (isFree) {
             const forgetBefore = clock.wallNow() - journalKeptMs;
             const own = describeJournal(journal, journalPlace, clock.wallNow());
+            const lost = new AbortController();
+            const stoodStill = this.#watchStandstill(lost);
             const acquiredFrom = clock.now();
             const epoch = await senderLedger.acquireLease(owner, view, own, forgetBefore);
-            if (epoch !== undefined) return await this.#begin({ owner, epoch }, view, acquiredFrom);
+            if (epoch !== undefined)
+              return await this.#begin({ owner, epoch }, view, { acquiredFrom, lost, stoodStill });
             observed = undefined;
           }
         }
@@ -111,14 +122,14 @@ export class LeaseKeeper {
     return Math.min(HEARTBEAT_EVERY_MS, this.#runtime.settings.leaseMs / 5);
   }
 
-  async #begin(lease: Lease, { lease: before }: SenderView, acquiredFrom: number): Promise<HeldLease> {
+  async #begin(lease: Lease, { lease: before }: SenderView, acquired: Acquired): Promise<HeldLease> {
+    const { acquiredFrom, lost, stoodStill } = acquired;
     const { clock, senderLedger, settings, logger } = this.#runtime;
-    const lost = new AbortController();
     const stop = new AbortController();
     const wonAt = clock.now();
     // The heartbeat covers the quarantine: others would otherwise take over from a holder that only waits.
     const acknowledged = { heartbeat: 0, heldUntil: acquiredFrom + settings.leaseMs, arrivesUntil: Infinity };
-    void this.#keepAlive(lease, acknowledged, lost, stop.signal);
+    void this.#keepAlive(lease, acknowledged, acquired, stop.signal);
     try {
       const view = await senderLedger.readSender();
       const holdOffMs = this.#holdOffMs(view, before?.released === true);
@@ -133,6 +144,7 @@ export class LeaseKeeper {
         arrivesUntil: () => Math.min(arrivesUntil, acknowledged.arrivesUntil),
         heartbeat: () => acknowledged.heartbeat,
         heldUntil: () => acknowledged.heldUntil,
+        stoodStill,
         lost: lost.signal,
         release: async () => {
           stop.abort();
@@ -157,14 +169,34 @@ export class LeaseKeeper {
     return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs);
   }
 
+  /**
+   * Another host may have taken the lease and sent while this process stood still. A Redis that then comes back older
+   * may give the lease back to this process, which must not go on: it takes the lease like any other.
+   * @returns to be called at least every `HEARTBEAT_TAKES_MS`
+   */
+  #watchStandstill(lost: AbortController): () => boolean {
+    const { machineUptime, settings, logger } = this.#runtime;
+    const limitMs = Math.max(settings.leaseMs, HEARTBEAT_TAKES_MS);
+    let aliveAt = machineUptime();
+    return () => {
+      const now = machineUptime();
+      if (now - aliveAt < limitMs) aliveAt = now;
+      else if (!lost.signal.aborted) {
+        logger.warn({ stoodStillMs: now - aliveAt }, LOST_MESSAGES.stoodStill);
+        lost.abort();
+      }
+      return now !== aliveAt;
+    };
+  }
+
   async #keepAlive(
     lease: Lease,
     acknowledged: { heartbeat: number; heldUntil: number; arrivesUntil: number },
-    lost: AbortController,
+    { lost, stoodStill }: Acquired,
     stop: AbortSignal,
   ): Promise<void> {
     const { clock, senderLedger, settings, logger } = this.#runtime;
-    while (!stop.aborted) {
+    while (!stop.aborted && !stoodStill()) {
       // Not given back: others take over as from a process that died.
       if (this.#audit.refuseStalled()) {
         logger.error({ epoch: lease.epoch }, LOST_MESSAGES.stalled);
@@ -190,6 +222,7 @@ export class LeaseKeeper {
         // begin-send checks the lease before every send.
         logger.debug({ error: (error as Error).message }, 'heartbeat failed');
       }
+      if (stoodStill()) return;
       await clock.sleep(this.#lookEveryMs, stop);
     }
   }

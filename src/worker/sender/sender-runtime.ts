@@ -36,6 +36,8 @@ export interface SenderRuntime {
   >;
   /** The longest time from asking the ledger to begin until the first byte is written. */
   readonly guardMs: number;
+  /** Milliseconds on a clock that also runs while the machine is suspended. It may only forbid a send. */
+  readonly machineUptime: () => number;
   /** Absent if the ledger alone decides what is sent. */
   readonly authority?: SendAuthority | undefined;
   /** Why Redis may not be trusted with a send now. Called without giving up the event loop. */

@@ -156,6 +156,8 @@ export class Sender {
     await noteReplicas(this.#runtime);
     if (this.#ownAttempts.hasCurrent) return this.#refuse('ONE_ATTEMPT');
     if (candidate.passed !== 'again') return this.#refuse('BEGIN_AFTER_CHECKS');
+    // The heartbeat may notice later; from here on the guard counts.
+    if (this.#heldLease.stoodStill()) return { kind: 'lease_lost' };
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
     this.#ownAttempts.trackBegin(attempt);

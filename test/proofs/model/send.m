@@ -21,6 +21,7 @@ const -- The rules of a send. Each can be switched off.
   GUARD: true;           -- a request is written within the guard after its begin, or not at all
   WAITS: true;           -- a new holder first waits until the old one's guard and request are over
   WAITS_FOR_HOSTS: true; -- a lease that was given back is followed at once only by a worker with the same journal
+  YIELDS_STILL: true;    -- a holder that stood still for the lease time gives the lease up
   LEAVES_UNKNOWN: true;  -- an attempt that an ended sender left becomes unknown
   SPARES_OTHERS: true;   -- an attempt is not put back if the journal has its number from another sender
   WAITS_FOR_STATED: true;-- "not sent" is refused until the request can no longer arrive
@@ -33,7 +34,7 @@ const -- The assumptions of docs/guarantees.md. Each can be switched off.
   A5: true; -- the journals that have what Redis lost are still there
   A6: true; -- only this software sends for the account
   A7: true; -- a worker whose sends were forgotten objects in time
-  WAKES: true; -- with a journal for each host, no holder wakes to a copy that gives it back a lease that another took
+  UNCUT: true; -- who loses its lease to another stood still: it was not merely cut off from Redis
   HONEST: true; -- who says "not sent" has looked into the gateway's records
 
 type
@@ -68,6 +69,7 @@ var
     current: boolean; -- it has compared all that is in its journal
     expired: boolean; -- its guard
     older: boolean;   -- Redis lacks one of its heartbeats
+    still: boolean;   -- it stood still while another took the lease
     unwritten: Token; -- an attempt that it certainly did not write
     asked: Token;     -- a begin that may still come to Redis
   end;
@@ -106,7 +108,7 @@ end;
 procedure forgetLease(w: Worker); begin
   endAttempt(w);
   worker[w].step := idle; worker[w].seen := 0; worker[w].ready := false; worker[w].current := false;
-  worker[w].older := false; worker[w].unwritten := 0; worker[w].asked := 0;
+  worker[w].older := false; worker[w].still := false; worker[w].unwritten := 0; worker[w].asked := 0;
   if holds(w) then undefine redis.owner; end;
   if hasCopy & !isundefined(copy.owner) & copy.owner = w then undefine copy.owner; end;
 end;
@@ -129,6 +131,11 @@ procedure expireGuards(w: Worker); begin
   for o: Worker do if o != w & isBegun(o) then worker[o].expired := true; end; end;
 end;
 
+-- A lease that was not given back is taken once its holder showed no heartbeat: it stood still.
+procedure standStill(w: Worker); begin
+  for o: Worker do if o != w & worker[o].step != idle then worker[o].still := true; end; end;
+end;
+
 -- Whether a request may still arrive.
 function isOnItsWay(t: Token): boolean; begin return t > 0 & A1 & request[t] = flying; end;
 
@@ -141,6 +148,7 @@ end;
 ruleset w: Worker do
   rule "worker {w} takes the lease" -- src/worker/sender/lease-keeper.ts, src/ledger/lua/acquire-lease.lua
     worker[w].step = idle & (!COMPARES | agrees(w)) & !(holds(w)) ==> begin
+    if UNCUT & !redis.released then standStill(w); end;
     worker[w].step := leased; worker[w].seen := redis.last; worker[w].current := true;
     worker[w].ready := redis.released & (SHARED | !WAITS_FOR_HOSTS);
     redis.owner := w; redis.released := false;
@@ -155,7 +163,7 @@ ruleset w: Worker do
   rule "worker {w} gives the lease back" -- src/ledger/lua/release-lease.lua
     worker[w].step = leased & holds(w) & worker[w].ready ==> begin forgetLease(w); redis.released := true; end;
   rule "worker {w} notices that it is not the sender any more" -- src/worker/sender/ledger-check.ts, sender-loop.ts
-    worker[w].step = leased & (!holds(w) | worker[w].older | !agrees(w) | redis.last != worker[w].seen) ==>
+    worker[w].step = leased & (!holds(w) | worker[w].older | worker[w].still | !agrees(w) | redis.last != worker[w].seen) ==>
       begin forgetLease(w); end;
   rule "worker {w} objects" -- src/worker/sender/journal-audit.ts, src/ledger/lua/object-to-ledger.lua
     OBJECTS & !redis.objected[w] & !agrees(w) ==> begin redis.objected[w] := true; end;
@@ -177,6 +185,7 @@ ruleset w: Worker do
        begin redis.state[p] := queued; end;
     rule "worker {w} asks Redis to begin payout {p}" -- src/worker/sender/sender.ts (#begin)
       worker[w].step = leased & worker[w].ready & worker[w].current & worker[w].asked = 0 & tokens < SENDS &
+    (!YIELDS_STILL | !worker[w].still) &
       redis.state[p] = queued & (!ASKS_JOURNAL | !knowsOther(w, p, nextNumber(p), 0)) ==> begin
       tokens := tokens + 1; of_[tokens] := p; number[tokens] := nextNumber(p);
       worker[w].step := asking; worker[w].token := tokens; worker[w].asked := tokens; worker[w].unwritten := tokens;
@@ -294,8 +303,7 @@ rule "Redis comes back older, and lacks a heartbeat"
   if falls = FALLS then undefine copy; hasCopy := false; end;
 end;
 rule "Redis comes back older within a heartbeat"
-  hasCopy & (!A7 | forall w: Worker do redis.objected[w] -> copy.objected[w] end) &
-  (!WAKES | SHARED | isundefined(copy.owner) | worker[copy.owner].step = idle | holds(copy.owner)) ==> begin
+  hasCopy & (!A7 | forall w: Worker do redis.objected[w] -> copy.objected[w] end) ==> begin
   redis := copy; falls := falls + 1;
   if falls = FALLS then undefine copy; hasCopy := false; end;
 end;

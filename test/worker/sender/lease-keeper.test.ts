@@ -11,6 +11,8 @@ beforeEach(() => {
 });
 
 const givenBack = async () => rig.ledger.releaseLease(await rig.another());
+/** A heartbeat without a reply may take as long. */
+const STANDSTILL_MS = Math.max(LEASE_MS, 6_000);
 const ACQUIRED = 'info acquired sender lease';
 
 it('acquire takes a lease that was given back at once, and waits an interval', async () => {
@@ -150,6 +152,54 @@ it('a held lease is given up, and left to die, once the disk of the journal hang
   await rig.advance(LEASE_MS);
   await held.release();
   expect(await rig.lease()).toEqual(before);
+});
+
+it.each([
+  ['between two heartbeats', 0],
+  ['while a heartbeat was under way', 500],
+])(
+  'a held lease is given up, and left to die, once the process stood still for the lease time %s',
+  async (_, forMs) => {
+    const held = await rig.acquire();
+    rig.before.renewLease = async () => rig.clock.sleep(forMs);
+    await rig.advance(1_100);
+    const before = await rig.lease();
+    rig.suspendedMs = STANDSTILL_MS;
+    await rig.advance(1_000);
+    expect([held.lost.aborted, held.stoodStill()]).toEqual([true, true]);
+    expect(rig.logged.at(-1)).toBe(
+      'warn this process or its machine stood still, so another may have sent meanwhile; giving up the lease',
+    );
+    await held.release();
+    await rig.advance(LEASE_MS);
+    expect((await rig.lease())?.heartbeat).toBeLessThanOrEqual((before?.heartbeat ?? 0) + 1);
+    expect((await rig.lease())?.released).toBe(false);
+  },
+);
+
+it('a held lease is lost as soon as a send asks whether the process stood still', async () => {
+  const held = await rig.acquire();
+  await rig.advance(1_100);
+  rig.suspendedMs = STANDSTILL_MS - 1_000;
+  expect([held.stoodStill(), held.lost.aborted]).toEqual([false, false]);
+  rig.suspendedMs += STANDSTILL_MS;
+  expect([held.stoodStill(), held.lost.aborted]).toEqual([true, true]);
+});
+
+it('a held lease is lost at once if the process stood still while it was acquired', async () => {
+  await givenBack();
+  rig.after.acquireLease = () => void (rig.suspendedMs = STANDSTILL_MS);
+  expect((await rig.acquire()).lost.aborted).toBe(true);
+});
+
+it('a held lease is not lost while Redis does not answer, however long', async () => {
+  const held = await rig.acquire();
+  rig.before.renewLease = async () => {
+    await rig.clock.sleep(5_000);
+    throw new Error('no reply');
+  };
+  await rig.advance(60_000);
+  expect([held.lost.aborted, held.stoodStill()]).toEqual([false, false]);
 });
 
 it('a held lease is not lost while Redis is unavailable', async () => {

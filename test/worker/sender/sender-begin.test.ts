@@ -55,8 +55,11 @@ it('a Redis that may not be trusted gets no begin; that is asked last', async ()
   expect(begins).toEqual([askedAt]);
 });
 
+const LOST = { kind: 'lease_lost' };
+
 it.each<[string, () => unknown, object]>([
-  ['a lease that another has', async () => takeLease(rig.ledger, 'two'), { kind: 'lease_lost' }],
+  ['a lease that another has', async () => takeLease(rig.ledger, 'two'), LOST],
+  ['a lease that another may have had, since this process stood still', () => void (rig.held.stoodStill = true), LOST],
   ['a paused account', () => void rig.ledger.pause('lunch'), { kind: 'paused', reason: 'lunch' }],
   [
     'an account of which a journal contradicts the ledger',
@@ -73,10 +76,11 @@ it.each<[string, () => unknown, object]>([
     },
     refused('Redis was flushed or exchanged while this process was the sender.'),
   ],
-])('what the ledger refuses is %s', async (_, happens, report) => {
+])('no begin: %s', async (_, happens, report) => {
   await happens();
   expect(await rig.send()).toEqual(report);
   rig.expectNothingSent();
+  expect(await rig.attemptOf()).toBeFalsy();
 });
 
 it('what the ledger refuses is an older copy, which knows fewer sends', async () => {

@@ -159,6 +159,8 @@ export class LeaseRig extends LoopWorld {
   readonly #acquired: HeldLease[] = [];
   mismatch: string | undefined;
   isStalled = false;
+  /** For how long the machine was suspended, on a clock of its own. */
+  suspendedMs = 0;
   readonly comparedAt: number[] = [];
 
   makeKeeper(settings: Partial<SenderRuntime['settings']> = {}) {
@@ -167,6 +169,7 @@ export class LeaseRig extends LoopWorld {
       senderLedger: hooked(this.ledger, this.before, this.after),
       settings: { quarantineMs: QUARANTINE_MS, ...settings },
       ...{ journal: new MemoryJournal(MINE.journalId), journalPlace: MINE, makeOwner: () => 'me' },
+      machineUptime: () => this.clock.now() + this.suspendedMs,
       logger: listeningLogger(this.logged),
     });
     const audit: ConstructorParameters<typeof LeaseKeeper>[1] = {

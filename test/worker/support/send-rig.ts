@@ -61,6 +61,7 @@ export function makeRuntime(given: Given = {}): SenderRuntime {
     audience: 'test',
     pacer: new Pacer(clock, settings),
     guardMs: GUARD_MS,
+    machineUptime: () => clock.now(),
     hindrance: () => undefined,
     acknowledgedReplicas: () => ({ count: 0, names: [] }),
     makeOwner: () => `one.${(owners += 1)}`,
@@ -109,10 +110,11 @@ export async function makeSendRig(
   const [before, after]: [Hooks, Hooks] = [{}, {}];
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
   /** Until when nobody else may be the sender. */
-  const held = { until: Infinity };
+  const held = { until: Infinity, stoodStill: false };
   const heldLease = given.heldLease ?? {
     ...(await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS)),
     heldUntil: () => held.until,
+    stoodStill: () => held.stoodStill,
   };
   const { lease, view } = heldLease;
   if (journal.ledger === undefined) {
