@@ -193,5 +193,10 @@ function sha1(text: string): string {
  * |---|---|---|
  * | `{payouts:members}` | hash | worker process with several accounts → its heartbeat; may be deleted at any time |
  * | `{payouts:members}:reports` | hash | the same process → its accounts and what it does for them (JSON); may be deleted at any time |
+ * | `{payouts:accounts}` | set | accounts that payouts were accepted for: workers of others then say if nobody serves one |
  */
-export const SHARED_KEYS = { members: '{payouts:members}', memberReports: '{payouts:members}:reports' } as const;
+export const SHARED_KEYS = {
+  members: '{payouts:members}',
+  memberReports: '{payouts:members}:reports',
+  accounts: '{payouts:accounts}',
+} as const;

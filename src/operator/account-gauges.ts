@@ -2,11 +2,13 @@ import { Gauge, type Registry } from 'prom-client';
 import { systemClock, within } from '../base/clock.js';
 import { RedisUnavailableError } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
+import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { AccountStats } from '../ledger/reads/account-stats.js';
 import type { PolicyReport } from '../ledger/reads/policy-report.js';
 import type { UnexplainedDrop } from '../ledger/reads/reconciliation.js';
 import { PAYOUT_STATES, WATCHED_STATES } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
+import { type UnservedAccount, UnservedAccounts } from './unserved-accounts.js';
 import { type AccountDetails, type AccountMoney, readAccountDetails } from './account-details.js';
 
 /** The name, the help and the labels besides `platform_id` of each. */
@@ -99,12 +101,13 @@ interface ReadAccount {
  * Gauges of what Redis has about accounts. The worker, the dashboard and `payouts notify` export the same, so that no
  * alert resolves because the worker died.
  * @param collect - called at each scrape; by default the caller sets them before
- * @returns what sets them. Series of accounts that are not given end, because old numbers would look true
+ * @returns what sets them. Series of accounts that are not given end, because old numbers would look true. `unserved` are
+ * accounts of others
  */
 export function createLedgerGauges(
   registry: Registry,
   collect?: () => Promise<void>,
-): (accounts: readonly ReadAccount[], redisIsUp: boolean) => void {
+): (accounts: readonly ReadAccount[], redisIsUp: boolean, unserved: readonly UnservedAccount[]) => void {
   const open = (name: string, help: string, ...labelNames: readonly string[]): Gauge =>
     (registry.getSingleMetric(name) as Gauge | undefined) ??
     new Gauge({ name, help, labelNames, registers: [registry], ...(collect && { collect }) });
@@ -112,8 +115,13 @@ export function createLedgerGauges(
   const gauges = Object.fromEntries(
     Object.entries(GAUGES).map(([key, [name, help, ...labels]]) => [key, open(name, help, 'platform_id', ...labels)]),
   ) as LedgerGauges;
+  const unservedPayouts = open(
+    'payouts_unserved',
+    'Payouts that wait for a worker, of each account in this Redis that no worker process serves.',
+    'platform_id',
+  );
   const heartbeats = new HeartbeatAges();
-  return (accounts, redisIsUp) => {
+  return (accounts, redisIsUp, unserved) => {
     redisUp.set(redisIsUp ? 1 : 0);
     for (const gauge of Object.values(gauges)) gauge.reset();
     for (const { platformId, details } of accounts) {
@@ -121,8 +129,15 @@ export function createLedgerGauges(
       gauges.heartbeatAge.set(account, heartbeats.note(platformId, details.stats.sender) / 1_000);
       setGauges(gauges, account, details);
     }
+    unservedPayouts.reset();
+    for (const { platformId, payouts } of unserved.slice(0, MOST_UNSERVED)) {
+      unservedPayouts.set({ platform_id: String(platformId) }, payouts);
+    }
   };
 }
+
+/** The metrics omit further accounts: each is a series of every exporter. */
+const MOST_UNSERVED = 100;
 
 const READ_WITHIN_MS = 3_000;
 
@@ -145,14 +160,21 @@ export function exportAccounts(
     labelNames: ['exporter'],
     registers: [registry],
   }).set({ exporter }, 1);
+  const unserved = new UnservedAccounts(systemClock);
   const read = async (): Promise<void> => {
-    const views = await Promise.all(
-      accounts().map(async (account) => readOrWarn(account, account.logger, stuckAfterMs)),
-    );
+    const opened = accounts();
+    const [found, ...views] = await Promise.all([
+      findUnserved(
+        unserved,
+        opened.map(({ ledger }) => ledger.connection),
+      ),
+      ...opened.map(async (account) => readOrWarn(account, account.logger, stuckAfterMs)),
+    ]);
     const known = views.flatMap(({ read }) => read ?? []);
     setGauges(
       known,
       views.every(({ isRedisUp }) => isRedisUp),
+      found,
     );
   };
   let reading: Promise<void> | undefined;
@@ -161,6 +183,16 @@ export function exportAccounts(
     reading ??= read().finally(() => (reading = undefined));
     await reading;
   });
+}
+
+/** @param connections - of the accounts of this process, which share a Redis */
+export async function findUnserved(
+  unserved: UnservedAccounts,
+  connections: readonly LedgerConnection[],
+): Promise<readonly UnservedAccount[]> {
+  const [first] = connections;
+  const own = connections.map(({ platformId }) => platformId);
+  return first === undefined ? [] : unserved.find(first.redis, own);
 }
 
 async function readOrWarn(

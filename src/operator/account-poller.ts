@@ -187,10 +187,7 @@ export class AccountPoller {
         .zcard(keys.state('unknown'))
         .time(),
     );
-    const [{ replies, unreadable }, due] = await Promise.all([
-      reading,
-      countDuePayouts(this.#connection),
-    ]);
+    const [{ replies, unreadable }, due] = await Promise.all([reading, countDuePayouts(this.#connection)]);
     const [sender = {}, workers = {}, [paused, gateway] = [], objections = 0, ...others] = replies as [
       ...[Record<string, string>?, Record<string, string>?, (string | null)[]?, number?],
       ...(number | undefined)[],

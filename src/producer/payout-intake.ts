@@ -8,10 +8,14 @@ import type { AccountQueues } from '../queues/account-queues.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { AcceptedPayouts } from '../queues/outbox-relay.js';
 import type { JobSource, JobTrace } from '../queues/payout-queues.js';
+import { noteAccount } from './note-account.js';
 import type { PayoutSigner } from './producer-control.js';
 
 /** Large enough for cheap round trips, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;
+
+/** A Redis that came back older may have lost the note. */
+const NOTE_EVERY_MS = 60 * 60 * 1_000;
 
 /** How long closing waits for the jobs of accepted payouts, in ms. */
 const DRAIN_MS = 5_000;
@@ -24,6 +28,8 @@ export class PayoutIntake {
   readonly #account: LedgerAccess;
   readonly #groups: EnqueueGroups;
   readonly #lane: JobLane;
+  #noted: Promise<void> = Promise.resolve();
+  #notedAt = -Infinity;
 
   private constructor(account: LedgerAccess, lane: JobLane) {
     this.#account = account;
@@ -42,6 +48,7 @@ export class PayoutIntake {
    * @throws StoppedError if the signal came first
    */
   async enqueue(payout: NewPayout, signal?: AbortSignal): Promise<EnqueueResult> {
+    this.#note();
     const result = await this.#groups.enqueue(payout, signal);
     const jobless = findJobless([payout], [result]);
     if (jobless === undefined) return result;
@@ -61,6 +68,7 @@ export class PayoutIntake {
     chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
     signer: Pick<PayoutSigner, 'signAll'> | undefined,
   ): AsyncGenerator<EnqueueResult[]> {
+    this.#note();
     let jobless: AcceptedPayouts | undefined;
     let [before, delivered] = [Promise.resolve(), Promise.resolve()];
     const deliver = (): void => {
@@ -87,12 +95,22 @@ export class PayoutIntake {
       deliver();
       await delivered;
       await reader.return(undefined);
+      await this.#noted;
     }
+  }
+
+  /** Beside the calls, which it neither delays nor fails. */
+  #note(): void {
+    const now = this.#account.clock.now();
+    if (now - this.#notedAt < NOTE_EVERY_MS) return;
+    this.#notedAt = now;
+    this.#noted = noteAccount(this.#account);
   }
 
   async settled(): Promise<void> {
     await this.#groups.settled();
     await this.#lane.settled();
+    await this.#noted;
   }
 
   /** Waits for the jobs of accepted payouts, but not for long: the outbox has them. */

@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.ts';
 
 declare global {
@@ -15,11 +16,19 @@ export default async function globalSetup() {
   if (process.env['REDIS_URL'] !== undefined) return;
   globalThis.testRedis = await startLocalRedis();
   process.env['REDIS_URL'] = globalThis.testRedis.url;
+  await unlistAccounts(globalThis.testRedis.url);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       void globalThis.testRedis?.stop().finally(() => process.kill(process.pid, signal));
     });
   }
+}
+
+/** No test's doctor or metrics say that nobody serves the accounts of those that run beside it. */
+async function unlistAccounts(url: string) {
+  const redis = new Redis(url);
+  await redis.set('{payouts:accounts}', 'tests of accounts that nobody serves have a Redis of their own');
+  await redis.quit();
 }
 
 /** `globalTeardown` fails the run for them. */

@@ -1,14 +1,29 @@
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.js';
 import { PayoutError } from '../../base/errors.js';
-import { formatDuration } from '../../base/format.js';
+import { formatCount, formatDuration } from '../../base/format.js';
 import { type KernelRetries, readKernelRetries, resendsForMs } from '../../base/kernel-resend.js';
 import { DEFAULT_ACCOUNT_SETTINGS, GUARD_MS } from '../../base/settings.js';
 import type { FactsGateway } from '../../gateway/gateway.js';
 import { examineConnection, type ExaminedConnection, openGateway } from '../../gateway/open-gateway.js';
 import { silentLogger } from '../../base/logger.js';
+import type { RedisClient } from '../../base/redis.js';
+import { UnservedAccounts } from '../../operator/unserved-accounts.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { ok, problem, warning, type CheckResult, type Finding } from './check-result.js';
+
+/** @param own - the accounts that doctor checks one by one */
+export async function checkOtherAccounts(redis: RedisClient, own: readonly number[], clock: Clock): Promise<Finding> {
+  const unserved = await new UnservedAccounts(clock).find(redis, own);
+  if (unserved.length === 0) return ok('no payouts in this Redis wait for an account without a worker');
+  const waiting = unserved.map(
+    ({ platformId, payouts }) => `${formatCount(payouts, 'payout')} of account ${platformId}`,
+  );
+  return warning(
+    `no worker serves ${waiting.join(', ')}`,
+    'Start a worker for the account, or cancel them there: docs/runbooks/unserved.md.',
+  );
+}
 
 const GATEWAY_TIMEOUT_MS = 10_000;
 

@@ -20,7 +20,7 @@ import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-j
 import { checkAudience, checkKeys, checkPolicy } from './check-keys.js';
 import { checkClock, checkRedis, checkRedisReplicas, redisChecks } from './check-redis.js';
 import { type BeginCheck, type Check, type CheckResult, runEach } from './check-result.js';
-import { checkGateway, checkWorker } from './check-services.js';
+import { checkGateway, checkOtherAccounts, checkWorker } from './check-services.js';
 
 const { healthHost, healthPort } = WORKER_COMMAND_SETTINGS;
 const { keysFile } = CONTROL_SETTINGS;
@@ -63,6 +63,9 @@ export async function* runChecks(
     yield* runEach(first, begin);
     yield* findings.map((finding) => ({ name: 'keys', ...finding }));
     if (isServed) yield* runEach([ofWorker], begin);
+    if (there !== undefined) {
+      yield* runEach([['other accounts', async () => checkOtherAccounts(there, platformIds, clock)]], begin);
+    }
     for (const account of accounts) {
       for await (const result of checkAccount(account, settings, there, keyring, clock, begin)) {
         yield { ...result, platformId: account.platformId };

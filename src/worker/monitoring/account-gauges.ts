@@ -1,5 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
-import { createLedgerGauges } from '../../operator/account-gauges.js';
+import { systemClock } from '../../base/clock.js';
+import { createLedgerGauges, findUnserved } from '../../operator/account-gauges.js';
+import { UnservedAccounts } from '../../operator/unserved-accounts.js';
 import type { KeyringFacts } from '../account-control.js';
 import { type AccountView, viewAccount, type MonitoredAccount } from './account-snapshot.js';
 
@@ -14,8 +16,13 @@ export function createAccountGauges(
   const gauges = createGauges(registry);
   const setKeyGauges = createKeyGauges(registry);
   const setLedgerGauges = createLedgerGauges(registry);
+  const unserved = new UnservedAccounts(systemClock);
   return async (accounts) => {
-    const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
+    const connections = accounts.map(({ ledger }) => ledger.connection);
+    const [found, ...views] = await Promise.all([
+      findUnserved(unserved, connections),
+      ...accounts.map(async (account) => viewAccount(account, stuckAfterMs)),
+    ]);
     // No await from here on: a concurrent reader must not see half of it.
     for (const gauge of Object.values(gauges)) gauge.reset();
     setKeyGauges(accounts[0]?.keyring);
@@ -30,7 +37,7 @@ export function createAccountGauges(
     }
     for (const view of views) setGauges(gauges, view);
     const read = views.flatMap(({ platformId, details }) => (details === undefined ? [] : [{ platformId, details }]));
-    setLedgerGauges(read, views.length > 0 && views.every(({ redisIsUp }) => redisIsUp));
+    setLedgerGauges(read, views.length > 0 && views.every(({ redisIsUp }) => redisIsUp), found);
   };
 }
 

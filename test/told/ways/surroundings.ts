@@ -254,6 +254,12 @@ export const ACCOUNT_WAYS: readonly Way[] = [
 
 export const WORKER_WAYS: readonly Way[] = [
   {
+    name: 'Payouts were enqueued for an account that no worker serves',
+    happens: async ({ world: { producerOf, platformId } }) =>
+      producerOf(platformId + 1).enqueueMany(numbered(2).map((payoutId) => aPayout(payoutId))),
+    told: told('idle', 'Unserved', [200, ''], [0, 'other accounts', 'no worker serves 2 payouts of account']),
+  },
+  {
     name: 'The worker was killed, and none stands by',
     stop: 'lease',
     happens: async (rig) => {
