@@ -116,7 +116,10 @@ export function otherVersionHeadline({ message }: Error): Headline {
 /** Longer than a slow response of the gateway. */
 const STANDS_STILL_AFTER_MS = 15_000;
 
-/** A slow response is said for this long, in ms: between two of them the words would change every few seconds. */
+/**
+ * What comes and goes with single calls of the gateway is said for this long after it ended, in ms: the words would
+ * change every few seconds otherwise. A worse headline comes at once, and so does what people do.
+ */
 const SAID_FOR_MS = 60_000;
 
 /** Fewer may fail because the gateway closed an idle connection. */
@@ -166,6 +169,7 @@ export function accountHeadline({ redis, ledger }: Observation, facts: HeadlineF
   }
   return (
     describeQueries(ledger, sender, facts) ??
+    describeEnded(ledger, sender, true) ??
     describeHeld(ledger, facts) ??
     say(ledger, 'idle', 'good', 'Nothing waits to be sent now.')
   );
@@ -184,6 +188,30 @@ function describeQueries(
   if (gateway?.failure === undefined) return undefined;
   const name = gateway.failureCode === GATEWAY_DOWN ? 'gatewayDown' : 'queriesFail';
   return say(ledger, name, 'warn', `The last query failed: ${gateway.failure}.`);
+}
+
+/** @param isIdle - nothing waits to be sent */
+function describeEnded(
+  ledger: LedgerObservation,
+  sender: ObservedWorker | undefined,
+  isIdle: boolean,
+): Headline | undefined {
+  const { ended } = sender ?? {};
+  if (ended === undefined || (ended.what === 'sends' && isIdle)) return undefined;
+  const { what, error, code, count, at } = ended;
+  const agoMs = Math.max(0, ledger.wallNow - at);
+  if (agoMs >= SAID_FOR_MS || count < FAILURES) return undefined;
+  // As while it lasts: a refused poll says nothing about sends.
+  if (what === 'polls' && !isIdle && code !== GATEWAY_DOWN) return undefined;
+  const name = findFailure(code, what === 'sends' ? 'sendsFail' : 'pollsFail');
+  const which = what === 'sends' ? 'Attempts to send' : 'Status polls';
+  const detail = `${which} failed until ${formatDuration(agoMs)} ago, and work again. The last: ${error}.`;
+  return say(ledger, name, 'warn', detail);
+}
+
+function findFailure(code: string | undefined, otherwise: HeadlineName): HeadlineName {
+  if (code === JOURNAL_DISK) return 'disk';
+  return code === GATEWAY_DOWN ? 'gatewayDown' : otherwise;
 }
 
 /** Never `good`: someone may wait for this money. */
@@ -308,8 +336,7 @@ const OBSTACLES: readonly FindObstacle[] = [
     const attempts = failedAttempts === 1 ? 'The last attempt' : `The last ${failedAttempts} attempts`;
     const detail = `${attempts} ended before anything was sent: ${lastError}.${retry}`;
     const tone = isGateway && failedAttempts < FAILURES ? 'warn' : 'bad';
-    const headline = lastErrorCode === JOURNAL_DISK ? 'disk' : isGateway ? 'gatewayDown' : 'sendsFail';
-    return say(ledger, headline, tone, detail);
+    return say(ledger, findFailure(lastErrorCode, 'sendsFail'), tone, detail);
   },
   function polls(ledger, sender) {
     const { pollError, pollErrorCode, failedPolls = FAILURES } = sender ?? {};
@@ -365,6 +392,9 @@ const OBSTACLES: readonly FindObstacle[] = [
     return detail === undefined || ledger.due + ledger.sending === 0
       ? undefined
       : say(ledger, 'balanceLow', 'warn', `${detail} Until then the gateway rejects what it cannot pay.`);
+  },
+  function ended(ledger, sender) {
+    return ledger.due + ledger.sending === 0 ? undefined : describeEnded(ledger, sender, false);
   },
   function sending(ledger) {
     return ledger.due + ledger.sending === 0 ? undefined : say(ledger, 'sending', 'good');

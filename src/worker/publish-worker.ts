@@ -89,7 +89,7 @@ interface WorkerFacts {
     readonly cause?: string;
     readonly missing?: MissingReport;
   };
-  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered' | 'slow' | 'resumeWasRefused'>;
+  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'ended' | 'wasUnanswered' | 'slow' | 'resumeWasRefused'>;
   /** When the next send is allowed, on the clock's scale. Undefined before the first lease. */
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
@@ -121,6 +121,7 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
     holdOffUntil: isHeldOff ? toWallClock(opensAt, clock) : undefined,
     noResponse: work.wasUnanswered ? true : undefined,
     pauseKept: work.resumeWasRefused ? true : undefined,
+    ended: work.ended && { ...work.ended, at: toWallClock(work.ended.at, clock) },
     slowAt: work.slow && toWallClock(work.slow.at, clock),
     slowMs: work.slow && Math.round(work.slow.durationMs),
     lastError: notSent?.reason,

@@ -187,8 +187,13 @@ const NOW = Date.parse('2030-01-01T12:00:30Z');
 const WORKING = { queued: 600, paused: false, objections: [], sender: { owner: 'one', epoch: 1, heartbeat: 1 } };
 
 const PACE = Array.from({ length: 20 }, () => 1_100);
-const estimate = (pace: number[], stats = {}, stoppedBy?: string): ReturnType<typeof estimateEnd> =>
-  estimateEnd({ minutes: [], pace }, { ...WORKING, ...stats }, NOW, stoppedBy);
+const estimate = (
+  pace: number[],
+  stats = {},
+  stoppedBy?: string,
+  lastSendAt: number | undefined = NOW - 110_000,
+): ReturnType<typeof estimateEnd> =>
+  estimateEnd({ minutes: [], pace, lastSendAt }, { ...WORKING, ...stats }, NOW, stoppedBy);
 
 it.each([
   ['the last gaps between writes', PACE, 1_100],
@@ -209,11 +214,19 @@ it.each([
   expect(estimate(pace, stats, stoppedBy)).toMatchObject({ endsAt: undefined, why });
 });
 
+it('the expected end of the backlog is not known while nothing was sent lately', () => {
+  const why = 'nothing was sent in the last 2 minutes';
+  expect(estimate(PACE, {}, undefined, NOW - 121_000)).toMatchObject({ endsAt: undefined, why });
+  const never = estimateEnd({ minutes: [], pace: PACE, lastSendAt: undefined }, WORKING, NOW);
+  expect(never).toMatchObject({ endsAt: undefined, why });
+});
+
 it('the expected end of the backlog has the rate of the last 10 minutes, from the first of them that sent', () => {
   /** How many minutes ago, and what was sent; 0 is the present one, of which half is over. */
   const minute = (ago: number, sent: number) =>
     ({ at: Math.floor(NOW / MINUTE_MS - ago) * MINUTE_MS, sent }) as MinuteStatistics;
-  const rate = (...minutes: MinuteStatistics[]) => estimateEnd({ minutes, pace: [] }, WORKING, NOW).ratePerMinute;
+  const rate = (...minutes: MinuteStatistics[]) =>
+    estimateEnd({ minutes, pace: [], lastSendAt: NOW }, WORKING, NOW).ratePerMinute;
   expect(rate(minute(30, 60), minute(4, 40), minute(3, 50), minute(0, 27))).toBe(117 / 4.5);
   expect([rate(minute(0, 5)), rate()]).toEqual([5, 0]);
 });

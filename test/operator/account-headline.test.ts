@@ -32,6 +32,9 @@ const failed = (failedAttempts: number): Change =>
   worker({ lastError: 'No connection', lastErrorCode: 'GATEWAY_UNAVAILABLE', failedAttempts });
 const unpolled = (failedPolls: number, more: Change = {}): Change =>
   worker({ pollError: 'No response', pollErrorCode: 'GATEWAY_UNAVAILABLE', failedPolls }, more);
+const ended = (what: 'sends' | 'polls', agoMs: number, more: object = {}) => ({
+  ended: { what, error: 'No connection', code: 'GATEWAY_UNAVAILABLE', count: 3, at: NOW - agoMs, ...more },
+});
 const refused = (reason: string, cause?: string): Change => worker({ role: 'refused', reason, cause });
 const POLL_REFUSED = { pollError: 'The gateway refused /transactionstatus: unknown txhash' };
 const NO_LEASE = { life: { kind: 'none' } } as const;
@@ -75,6 +78,20 @@ it.each<[string, Change]>([
   ['warn Gateway slow', worker({ slowAt: NOW - 40_000, slowMs: 8_000 })],
   ['good Sending', worker({ slowAt: NOW - 61_000, slowMs: 8_000 })],
   ['good Idle', worker({ slowAt: NOW - 40_000, slowMs: 8_000 }, { due: 0 })],
+  ['warn Gateway down', worker(ended('sends', 59_000))],
+  ['warn Gateway down', worker({ ...ended('sends', 10_000), slowAt: NOW - 61_000, slowMs: 8_000 })],
+  ['good Sending', worker(ended('sends', 61_000))],
+  ['good Sending', worker(ended('sends', 10_000, { count: 1 }))],
+  ['good Idle', worker(ended('sends', 10_000), { due: 0 })],
+  ['warn Journal disk', worker(ended('sends', 10_000, { code: 'JOURNAL_UNAVAILABLE' }))],
+  ['warn Sending fails', worker(ended('sends', 10_000, { code: undefined }))],
+  ['warn Polling fails', worker(ended('polls', 10_000, { code: undefined }), { due: 0 })],
+  ['good Sending', worker(ended('polls', 10_000, { code: undefined }))],
+  // Worse ones come at once.
+  ['bad Paused', worker(ended('sends', 10_000), { pausedReason: 'maintenance' })],
+  ['bad No response from the gateway', worker({ ...ended('sends', 10_000), noResponse: true })],
+  ['warn Unknown payouts', worker(ended('sends', 10_000), { unknown: 1 })],
+  ['bad Nothing is sent', worker(ended('sends', 30_000), { sinceSendMs: undefined, watchedMs: 20_000 })],
   ['bad Nothing is sent', { sinceSendMs: undefined, watchedMs: 20_000 }],
   ['good Sending', { sinceSendMs: 3_600_000, readyMs: 800 }],
   ['warn Holds payouts', { due: 0, held: 2 }],

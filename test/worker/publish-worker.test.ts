@@ -10,7 +10,9 @@ import { JournalHeadPublisher } from '../../src/worker/account-sending.js';
 import { parseBalance, toBalanceList } from '../../src/gateway/v1/parse-balance.js';
 import { keepGatewayFacts } from '../../src/worker/keep-gateway-facts.js';
 import { parseCurrencies, toCurrencyList } from '../../src/gateway/v1/parse-currencies.js';
+import { RecentWork } from '../../src/worker/monitoring/recent-work.js';
 import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
+import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { aSend, LEDGER, makeJournalFolder } from '../journal/support/journal-folder.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
@@ -47,6 +49,7 @@ it('a worker says its role, why its last attempts failed, and until when it hold
   const work = {
     notSent: undefined,
     failedPolls: undefined,
+    ended: undefined,
     wasUnanswered: false,
     slow: undefined,
     resumeWasRefused: false,
@@ -61,6 +64,27 @@ it('a worker says its role, why its last attempts failed, and until when it hold
   expect(describeWorker({ ...facts, work: { ...work, notSent } })).toMatchObject(told);
   const slow = { durationMs: 8_000.4, at: 99_000 };
   expect(describeWorker({ ...facts, work: { ...work, slow } })).toMatchObject({ slowAt: 999_000, slowMs: 8_000 });
+});
+
+it('a worker says for a while what failed and no longer does, the last of it', () => {
+  let now = 100_000;
+  const clock = { ...systemClock, now: () => now, wallNow: () => now + 900_000 };
+  const work = new RecentWork(clock, noObserver);
+  const read = () => describeWorker({ work, opensAt: 0, startedAt: 5, clock, status: { role: 'sender' } }).ended;
+  work.observer.notSent('ENOSPC', 50, undefined);
+  work.observer.notSent('ECONNREFUSED', 50, 'GATEWAY_UNAVAILABLE');
+  expect(read()).toBeUndefined();
+  now += 1_000;
+  work.observer.sent('accepted', 5);
+  const sends = { what: 'sends', error: 'ECONNREFUSED', code: 'GATEWAY_UNAVAILABLE', count: 2, at: 1_001_000 };
+  expect(read()).toEqual(sends);
+  work.observer.polled('in_progress');
+  work.observer.sent('accepted', 5);
+  expect(read()).toEqual(sends);
+  work.observer.polled('error', 'HTTP 500', undefined);
+  now += 1_000;
+  work.observer.polled('completed');
+  expect(read()).toEqual({ what: 'polls', error: 'HTTP 500', code: undefined, count: 1, at: 1_002_000 });
 });
 
 const MINUTE_MS = 60_000;

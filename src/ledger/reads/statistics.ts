@@ -162,12 +162,12 @@ export interface BacklogEstimate {
 }
 
 /**
- * Estimates the end of a backlog from the account's pace.
+ * Estimates the end of a backlog: what waits, at the pace of the last sends. There is none while nothing is sent.
  * @param queued - the payouts that wait, in the order of sending up to the last wanted one
  * @param stoppedBy - what else stops the account, such as its headline; undefined if nothing
  */
 export function estimateEnd(
-  { minutes, pace }: Pick<AccountStatistics, 'minutes' | 'pace'>,
+  { minutes, pace, lastSendAt = -Infinity }: Pick<AccountStatistics, 'minutes' | 'pace' | 'lastSendAt'>,
   { queued, paused, objections, sender }: Pick<AccountStats, 'queued' | 'paused' | 'objections' | 'sender'>,
   wallNow: number,
   stoppedBy?: string,
@@ -184,10 +184,17 @@ export function estimateEnd(
         : sender === null
           ? 'no worker sends'
           : (stoppedBy ??
-            (paceMs === undefined ? 'no two payouts were sent one right after the other yet' : undefined));
+            (wallNow - lastSendAt > LATELY_MS
+              ? `nothing was sent in the last ${LATELY_MS / MINUTE_MS} minutes`
+              : paceMs === undefined
+                ? 'no two payouts were sent one right after the other yet'
+                : undefined));
   const endsAt = why === undefined && paceMs !== undefined ? wallNow + queued * paceMs : undefined;
   return { ratePerMinute, endsAt: queued === 0 ? wallNow : endsAt, why: queued === 0 ? undefined : why };
 }
+
+/** Longer than a response of the gateway, and than two clocks differ without an alert. */
+const LATELY_MS = 2 * MINUTE_MS;
 
 /** As many of the last sends say how long the others take: older ones tell of a gateway that may have become slow. */
 const LAST_GAPS = 12;

@@ -11,6 +11,14 @@ const missingReport = z.array(z.object({ name: z.string(), since: z.iso.datetime
 /** The replicas of Redis that a worker misses, and since when (ISO 8601): `unknown` is one without a known name. */
 export type MissingReport = z.infer<typeof missingReport>;
 
+const endedTrouble = z.object({
+  what: z.enum(['sends', 'polls']),
+  error: z.string(),
+  code: z.string().optional(),
+  count: z.number(),
+  at: storedTime,
+});
+
 const reportSchema = z.object({
   role: z.string(),
   reason: z.string().optional(),
@@ -31,6 +39,7 @@ const reportSchema = z.object({
   pollError: z.string().optional(),
   pollErrorCode: z.string().optional().catch(undefined),
   failedPolls: z.number().optional().catch(undefined),
+  ended: endedTrouble.optional().catch(undefined),
   journalHead: journalHead.optional().catch(undefined),
 });
 
@@ -39,6 +48,17 @@ export const RESPONSE_SLOW_MS = 6_000;
 
 /** More say nothing new, and each change of a report is a write. */
 export const COUNTED_POLLS = 3;
+
+/** Tries to send, or status polls, that failed in a row, until one did not. */
+export interface EndedTrouble {
+  readonly what: 'sends' | 'polls';
+  /** Of the last one. */
+  readonly error: string;
+  readonly code?: string | undefined;
+  readonly count: number;
+  /** When the first one succeeded again. */
+  readonly at: number;
+}
 
 /** A worker process's report. Times are of its own wall clock, ms. */
 export interface WorkerReport {
@@ -75,6 +95,8 @@ export interface WorkerReport {
   readonly pollErrorCode?: string | undefined;
   /** How many polls have failed since the last success, up to {@link COUNTED_POLLS}; earlier versions write none. */
   readonly failedPolls?: number | undefined;
+  /** What failed last and no longer does: a page says it for a while, because it may come and go. */
+  readonly ended?: EndedTrouble | undefined;
   /** Where the send journal ended when this process last published it: at its start, and every ten minutes. */
   readonly journalHead?: PublishedHead | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import type { ErrorCode } from '../../base/errors.js';
 import type { SendGap } from '../statistics/counters.js';
-import { RESPONSE_SLOW_MS } from '../../ledger/reads/workers.js';
+import { type EndedTrouble, RESPONSE_SLOW_MS } from '../../ledger/reads/workers.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
 interface Streak {
@@ -40,6 +40,7 @@ export class RecentWork {
   #lastSentAt: number;
   #lastDurationMs = 0;
   #wasUnanswered = false;
+  #ended: EndedTrouble | undefined;
   #slow: { readonly durationMs: number; readonly at: number } | undefined;
   #syncsMs: readonly number[] = [];
   #answersMs: readonly number[] = [];
@@ -59,6 +60,7 @@ export class RecentWork {
         this.#lastDurationMs = durationMs;
         if (durationMs > RESPONSE_SLOW_MS) this.#slow = { durationMs, at: clock.now() };
         this.#wasUnanswered = outcome === 'unknown';
+        this.#noteEnd('sends', this.#notSent);
         this.#notSent = undefined;
         this.#resumeWasRefused = false;
         observer.sent(outcome, durationMs);
@@ -74,6 +76,7 @@ export class RecentWork {
       },
       polled: (result, error, code) => {
         const count = (this.#failedPolls?.count ?? 0) + 1;
+        if (result !== 'error') this.#noteEnd('polls', this.#failedPolls);
         this.#failedPolls = result === 'error' ? { count, reason: error ?? 'no reason was given', code } : undefined;
         observer.polled(result, error);
       },
@@ -99,6 +102,12 @@ export class RecentWork {
         observer.jobWorkerReplaced(queue);
       },
     };
+  }
+
+  #noteEnd(what: EndedTrouble['what'], streak: Streak | undefined): void {
+    if (streak === undefined) return;
+    const { reason: error, code, count } = streak;
+    this.#ended = { what, error, code, count, at: this.#clock.now() };
   }
 
   /** From now on this process sends for the account. Earlier unsent payouts are not its fault. */
@@ -162,6 +171,11 @@ export class RecentWork {
 
   get wasUnanswered(): boolean {
     return this.#wasUnanswered;
+  }
+
+  /** Its time is on the clock's scale. */
+  get ended(): EndedTrouble | undefined {
+    return this.#ended;
   }
 
   /** Polls that failed since the last success. */

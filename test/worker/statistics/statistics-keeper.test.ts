@@ -228,7 +228,8 @@ it.each(['5', '{"queued":5}', '{"day":1,"sent":5}', '{'])(
 
 it('the end of a backlog is estimated from the last sends, once the gateway became slow', () => {
   const stats = { queued: 100, paused: false, objections: [], sender: { owner: 'a', epoch: 1, heartbeat: 1 } };
-  const endsAfter = (pace: readonly number[]) => (estimateEnd({ minutes: [], pace }, stats, 0).endsAt ?? 0) / 100;
+  const endsAfter = (pace: readonly number[]) =>
+    (estimateEnd({ minutes: [], pace, lastSendAt: 0 }, stats, 0).endsAt ?? 0) / 100;
   const gaps = (quick: number, slow: number) => [
     ...Array<number>(quick).fill(1_000),
     ...Array<number>(slow).fill(11_000),
