@@ -11,4 +11,5 @@ export {
   type WalletFamily,
   walletKey,
 } from './wallet/parse-wallet.js';
+export { isPrivateKey } from './wallet/private-key.js';
 export { findUnpayable } from './wallet/unpayable.js';

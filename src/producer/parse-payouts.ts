@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InvalidInputError, type Problem } from '../base/errors.js';
 import { isNothing, parseInput } from '../base/fields.js';
-import { findUnpayable, friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
+import { findUnpayable, friendlyTon, isPrivateKey, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
 import { type NewPayout, type PayoutInput, payoutInputSchema } from '../ledger/payout.js';
 import { toPlainPayout } from './plain-payout.js';
 import type { PayoutSigner } from './producer-control.js';
@@ -72,6 +72,8 @@ export interface RecipientRule {
  */
 export function checkRecipient(addressTo: string, rule: RecipientRule): Wallet {
   const [address, tag] = splitTag(addressTo);
+  // Without its value, which no error and no log may have.
+  if (isPrivateKey(address)) throw new InvalidInputError([{ field: 'addressTo', message: PRIVATE_KEY }]);
   const wallet = parseWallet(address);
   const problem =
     (HIDDEN.test(addressTo) ? 'contains an invisible character, shown here as its code: remove it' : undefined) ??
@@ -84,6 +86,9 @@ export function checkRecipient(addressTo: string, rule: RecipientRule): Wallet {
   if (problem === undefined) return wallet;
   throw new InvalidInputError([{ field: 'addressTo', message: `${problem} (got ${showAddress(addressTo)})` }]);
 }
+
+const PRIVATE_KEY =
+  'is a private key, not an address (not shown here): who has read it can spend what its wallet has, so empty the wallet';
 
 export function showAddress(addressTo: string): string {
   return JSON.stringify(addressTo).replace(new RegExp(HIDDEN, 'gu'), toCode);

@@ -39,15 +39,6 @@ it.each<[WalletFamily, key: string, spellings: readonly string[]]>([
   ['ton', TON.raw, [TON.raw.toUpperCase(), TON.bounceable, TON.other, TON.other.replace('-', '+'), `-${TON.raw}`]],
   ['ton', MASTERCHAIN, ['kf/8uRo6OBbQ97jCx2EIuKm8Wmt6Vb15+KsQHFLbKSMiYIny']],
   ...vectors.ton.map(([raw = '', ...friendly]): [WalletFamily, string, string[]] => ['ton', raw, friendly]),
-  ['cashaddr', CASH, [CASH.toUpperCase(), `bitcoincash:${CASH}`.toUpperCase()]],
-  ['cashaddr', 'bchtest:pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t', ['pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t']],
-  ['cashaddr', 'ecash:qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2', ['qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2']],
-  // With tokens: https://github.com/cashtokens/cashtokens#token-aware-cashaddresses
-  [
-    'cashaddr',
-    'qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2',
-    ['bitcoincash:zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe'],
-  ],
   ...vectors.bech32.map((key): [WalletFamily, string, string[]] => ['bech32', key, [key.toUpperCase()]]),
   ['evm', EVM.toLowerCase(), [EVM, `0X${EVM.slice(2).toUpperCase()}`]],
   // Networks with 32 bytes, with and without leading zeros.
@@ -79,8 +70,36 @@ it.each(vectors.xrp)('one wallet in its spellings xrp %s with tag %s', (classic 
   }
 });
 
-it.each(vectors.cashaddr)('one wallet in its spellings cashaddr %s with its prefix', (key) => {
-  for (const text of [`bitcoincash:${key}`, `bitcoincash:${key}`.toUpperCase()])
+/** The hash of the specification's table has this legacy address in all networks. */
+const LEGACY = '1BpEi6DfDAUFd7GtittLSdBeYJvcoaVggu';
+
+it.each([
+  [LEGACY, [CASH, CASH.toUpperCase(), `bitcoincash:${CASH}`.toUpperCase()]],
+  [LEGACY, ['ecash:qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2', 'qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2']],
+  ['3CWFddi6m4ndiGyKqzYvsFYagqDLPVMTzC', ['ppm2qsznhks23z7629mms6s4cwef74vcwvn0h829pq']],
+  [
+    '2NFecgvisbwjgiLnwnbdwfNMj8fhrm9Fbqe',
+    ['bchtest:pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t', 'pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t'],
+  ],
+  // With tokens: https://github.com/cashtokens/cashtokens#token-aware-cashaddresses
+  [
+    '1PQPheJQSauxRPTxzNMUco1XmoCyPoEJCp',
+    ['qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2', 'bitcoincash:zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe'],
+  ],
+])('one wallet in its first form %s and as CashAddr', (legacy, spellings) => {
+  expect(parseWallet(legacy)).toMatchObject({ family: 'base58', key: legacy, problem: undefined });
+  for (const text of spellings) {
+    expect(parseWallet(text)).toMatchObject({ family: 'cashaddr', key: legacy, tag: undefined, problem: undefined });
+    expect([text, walletKey(text), isSameAddress(text, legacy)]).toEqual([text, legacy, true]);
+  }
+});
+
+it.each(vectors.cashaddr)('one wallet in its spellings cashaddr %s with its prefix', (address) => {
+  const key = walletKey(`bitcoincash:${address}`);
+  expect(walletKey(key)).toBe(key);
+  // Hashes of other sizes have no other form.
+  expect(key === address).toBe(address.length !== 42);
+  for (const text of [`bitcoincash:${address}`, `bitcoincash:${address}`.toUpperCase()])
     expect(parseWallet(text)).toMatchObject({ family: 'cashaddr', key, tag: undefined, problem: undefined });
 });
 
@@ -101,7 +120,7 @@ it.each([
   ['rExchange:12345', undefined, 'rExchange', '12345'],
   // Families that have no tag: the wallet still counts for a cap, and nobody takes it for known.
   [`${BTC.toUpperCase()}:5`, undefined, BTC, '5'],
-  [`bitcoincash:${CASH}:5`, undefined, CASH, '5'],
+  [`bitcoincash:${CASH}:5`, undefined, '1BpEi6DfDAUFd7GtittLSdBeYJvcoaVggu', '5'],
   // It says itself that it has no tag, or which.
   [`${X_TAG_1}:5`, undefined, XRP, '1:5'],
 ])('the tag of %s', (text, family, key, tag) => {

@@ -60,6 +60,26 @@ it.each([true, false])('refuses what means no address, whatever the currency, wi
   }
 });
 
+// Published: the wiki of Bitcoin, BIP-38, BIP-32, xrpl.org and SEP-23.
+it.each([
+  '5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ',
+  'KwdMAjGmerYanjeui5SHS7JkmpZvVipYvB2LJGU1ZxJwYvP98617',
+  'cMzLdeGd5vEqxB8B6VFQoRopQ3sLAAvEzDAoQgvX54xwofSWj1fx',
+  '6PRVWUbkzzsbcVac2qwfssoUJAN1Xhrg6bNk8J7Nzm5H7kxEbn2Nh2ZoGg',
+  'xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi',
+  'sn259rEFXrQrWyx3Q7XneWcwV6dfL',
+  'sEdTM1uX8pu2do5XvTnutH6HsouMaM2',
+  'SBU2RRGLXH3E5CQHTD3ODLDF2BWDCYUSSBLLZ5GNW7JXHDIYKXZWHOKR',
+])('refuses a private key, and does not show it: %s', (key) => {
+  for (const addressTo of [key, `${key}:5`]) {
+    const message = check(addressTo, { checksums: false });
+    expect(message).toMatch(/^addressTo: is a private key/);
+    expect(message).not.toContain(key);
+  }
+  // With a wrong letter it is none, and an extended public key is none either.
+  expect(check(key.slice(0, -1), { checksums: false })).not.toMatch(/private key/);
+});
+
 it.each([true, false])('refuses a wallet that no one owns, and contracts, with checksums %s', (checksums) => {
   for (const addressTo of [
     '0x0',

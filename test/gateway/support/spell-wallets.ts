@@ -21,6 +21,8 @@ export interface Network {
   garble?(text: string, at: number, letter: number): string | undefined;
   /** Its form does not name it: with a wrong letter it is of no family, which is refused once the currency is known. */
   readonly isUnnamed?: true;
+  /** Networks with the same word have the same wallets. */
+  readonly shares?: string;
 }
 
 const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
@@ -162,16 +164,24 @@ function cash(prefix: string, type: number, size: 20 | 32): Network {
     const check = Array.from({ length: 8 }, (_, at) => Number((sum >> BigInt(35 - 5 * at)) & 31n));
     return [...data, ...check].map((value) => BECH32.charAt(value)).join('');
   };
+  const versions = prefix === 'bchtest' ? [0x6f, 0xc4] : [0x00, 0x05];
+  const legacy = size === 20 ? versions[type] : undefined;
   return {
     name: `${prefix} type ${type} of ${size} bytes`,
     size,
-    forms: prefix === 'ecash' ? 4 : 8,
+    ...(legacy !== undefined && { shares: `${legacy}` }),
+    forms: (prefix === 'ecash' ? 4 : 8) + (legacy === undefined ? 0 : 1),
     spell(wallet, form) {
+      if (form === (prefix === 'ecash' ? 4 : 8)) return checked(BITCOIN, Uint8Array.of(legacy ?? 0, ...wallet));
       const payload = encode(wallet, form < 4 ? type : type + 2);
       return inCase(form, form % 4 < 2 ? `${prefix}:${payload}` : payload);
     },
     // Without its prefix an address names its family by its first letter and its length.
-    garble: (text, at, letter) => garbleAfter(text.includes(':') ? prefix.length + 1 : 1, BECH32)(text, at, letter),
+    // Nothing of the first form names it.
+    garble: (text, at, letter) =>
+      /^[123mn]/.test(text)
+        ? undefined
+        : garbleAfter(text.includes(':') ? prefix.length + 1 : 1, BECH32)(text, at, letter),
   };
 }
 
