@@ -1,13 +1,21 @@
 // A process with a payout worker, which separates its CPU time from the benchmark's. Driven by messages from
 // worker-process.ts.
-import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions, type WorkerObserver } from 'payout-queue';
+import {
+  createPayoutWorker,
+  openSigner,
+  type PayoutWorker,
+  type PayoutWorkerOptions,
+  type WorkerObserver,
+} from 'payout-queue';
 import { noObserver } from '../src/worker/sender/worker-observer.js';
 
 const DEFAULT_INTERVAL_MS = 1_010;
 const overheadsMs: number[] = [];
 let worker: PayoutWorker | undefined;
 
-type Asked = { readonly kind: 'start'; readonly options: PayoutWorkerOptions } | { readonly kind: 'report' | 'stop' };
+type Asked =
+  | { readonly kind: 'start'; readonly options: PayoutWorkerOptions & { readonly receiptKeyFile?: string } }
+  | { readonly kind: 'report' | 'stop' };
 
 /** The answer to `report`. */
 export interface ChildReport {
@@ -21,7 +29,9 @@ process.on('message', (asked: Asked) => void answer(asked));
 async function answer(asked: Asked): Promise<void> {
   if (asked.kind === 'start') {
     const observe = () => observeOverhead(DEFAULT_INTERVAL_MS);
-    worker = await createPayoutWorker({ ...asked.options, observe });
+    const { receiptKeyFile, ...options } = asked.options;
+    const receiptSigner = receiptKeyFile === undefined ? undefined : openSigner(receiptKeyFile, { name: 'worker-1' });
+    worker = await createPayoutWorker({ ...options, receiptSigner, observe });
     process.send?.({ kind: 'started' });
   } else if (asked.kind === 'report') {
     const report: ChildReport = { cpuUsage: process.cpuUsage(), rss: process.memoryUsage.rss(), overheadsMs };

@@ -11,7 +11,9 @@ const CHILD = new URL('worker-child.ts', import.meta.url);
 /** Short waits before the first send; the interval stays the real one. */
 const QUICK_START = { leaseMs: 2_000, quarantineMs: 1_000, inFlightMaxMs: 1_000 };
 
-interface WorkerProcessOptions extends Pick<PayoutWorkerOptions, 'keysFile' | 'receiptKey'> {
+interface WorkerProcessOptions extends Pick<PayoutWorkerOptions, 'keysFile'> {
+  /** Of the worker's key, which signs final states. */
+  readonly receiptKeyFile?: string;
   readonly redisUrl: string;
   readonly accounts: readonly AccountOptions[];
   /** Of several processes that share accounts; without it the process has one of its own. */

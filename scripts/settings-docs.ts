@@ -36,7 +36,7 @@ ${sections.join('\n\n')}
 
 Commands for operators work on one account (\`--account ID\`). \`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file. Workers with the same file [share](deploy.md#several-processes) its accounts.
 
-Paths are relative to the accounts file. An account may set \`secretKeyFile\`, \`signingKeyFile\` with \`signingKeyName\`, and ${Object.keys(
+Paths are relative to the accounts file. An account may set \`secretKeyFile\`, \`signer\` with \`signerName\`, and ${Object.keys(
     ACCOUNT_SETTINGS,
   )
     .map((name) => `\`${name}\``)

@@ -8,10 +8,6 @@ export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-led
 export type { Adoption, AdoptionPlan, UnreadJournal } from './operator/adoption.js';
 export type { NumberRange } from './operator/survey-sends.js';
 export type { JournalPeer } from './journal/journal-line.js';
-export type { ActSigner } from './control/approvals/act-signer.js';
-export { openActSigner, type ActSignerOptions } from './control/keys/open-act-signer.js';
-export { type Keyring, type KeyringKey, readKeyringFile } from './control/keys/keyring.js';
-export type { SshKey } from './control/keys/ssh.js';
 export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
 export { createLogger } from './base/create-logger.js';
 export { createPayoutWorker, PayoutWorker, type PayoutWorkerOptions } from './control/payout-worker.js';

@@ -1,7 +1,10 @@
 /** The names that an application needs which only enqueues and follows payouts: without the worker, and light to load. */
 export { PayoutProducer, type PayoutProducerOptions } from './control/payout-producer.js';
 export type { BulkEnqueue, BulkResult, EnqueuedPayout, BatchStats } from './producer/enqueue-results.js';
-export type { SigningKeyOption } from './control/keys/signing-key.js';
+export type { Signer } from './control/keys/signer.js';
+export { openSigner, type OpenedSigner, type SignerOptions } from './control/keys/open-signer.js';
+export { type Keyring, type KeyringKey, type KeyRole, readKeyringFile } from './control/keys/keyring.js';
+export type { SshKey } from './control/keys/ssh.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
 export type {
   Approval,
@@ -27,6 +30,7 @@ export {
   NotVerifiedError,
   PayoutError,
   RedisUnavailableError,
+  SignerError,
   StoppedError,
   TransactionMismatchError,
   UnsupportedFormatError,

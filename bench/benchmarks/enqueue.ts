@@ -13,6 +13,7 @@ import { type MeasuredRedis, startMeasuredRedis } from '../measured-redis.js';
 import { figure } from '../figure.js';
 import { newAccount, sampleJob, type SamplePayout, samplePayouts } from '../sample-payouts.js';
 import { median, secondsOf } from '../statistics.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
 
 const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const JOBS_PER_BULK = 1_000;
@@ -205,10 +206,8 @@ async function enqueueMany(
   );
 }
 
-const SIGNING = {
-  signingKey: { name: 'bench', privateKey: generateKeyPairSync('ed25519').privateKey },
-  audience: 'bench',
-};
+const { privateKey } = generateKeyPairSync('ed25519');
+const SIGNING = { signer: keySigner('bench', privateKey), audience: 'bench' };
 
 async function enqueueSigned(payouts: readonly SamplePayout[], redis: MeasuredRedis): Promise<number> {
   return enqueueMany(payouts, redis, SIGNING);

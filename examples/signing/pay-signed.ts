@@ -1,21 +1,21 @@
 /**
  * Enqueues a signed payout, and books it only where a worker signed how it ended: nothing that is in Redis is believed.
  *
- *     PAYOUT_SIGNING_KEY_FILE=/etc/payouts/shop.pem PAYOUT_SIGNING_KEY_NAME=shop PAYOUT_KEYS_FILE=/etc/payouts/keys.yaml \
+ *     PAYOUT_SIGNER=file:/etc/payouts/shop.pem PAYOUT_SIGNER_NAME=shop PAYOUT_KEYS_FILE=/etc/payouts/keys.yaml \
  *       GATEWAY_PLATFORM_ID=4242 PAYOUT_AUDIENCE=production npx tsx examples/signing/pay-signed.ts
  */
-import { readFileSync } from 'node:fs';
-import { PayoutProducer } from 'payout-queue';
+import { openSigner, PayoutProducer } from 'payout-queue/producer';
 
 const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID: platformId = '4242' } = process.env;
-const { PAYOUT_SIGNING_KEY_FILE: keyFile = 'shop.pem', PAYOUT_SIGNING_KEY_NAME: name = 'shop' } = process.env;
+const { PAYOUT_SIGNER: from = 'file:shop.pem', PAYOUT_SIGNER_NAME: name = 'shop' } = process.env;
 const { PAYOUT_KEYS_FILE: keysFile = 'keys.yaml', PAYOUT_AUDIENCE: audience = 'production' } = process.env;
 
 const producer = new PayoutProducer({
   redisUrl,
   platformId: Number(platformId),
-  // Made by `payouts keys generate shop --role producer …`; `name` is that of its entry in the keyring of the workers.
-  signingKey: { name, privateKey: readFileSync(keyFile, 'utf8') },
+  // A file from `payouts keys generate shop --role producer …`, an ssh-agent or a program (docs/control.md#signers);
+  // `name` is that of its entry in the keyring of the workers.
+  signer: openSigner(from, { name }),
   // Which environment is to pay: what `payouts doctor` shows on the worker's host.
   audience,
   // Has the key of the worker: with it each payout says in `verified` whether a worker signed its end.

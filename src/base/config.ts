@@ -25,6 +25,9 @@ type Config<Name extends VariableName> = {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** That of this process. */
+export const OWN_ENVIRONMENT: Environment = process.env;
+
 /**
  * Reads the named variables. A secret's value may be in the file that `NAME_FILE` names (one trailing line break is
  * dropped).

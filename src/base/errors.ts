@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'NOT_FOUND'
   | 'CONFLICT'
   | 'NOT_VERIFIED'
+  | 'SIGNER_FAILED'
   | 'REDIS_UNAVAILABLE'
   | 'GATEWAY_REJECTED'
   | 'GATEWAY_UNAVAILABLE'
@@ -84,6 +85,16 @@ export class TransactionMismatchError extends ConflictError {}
 export class NotVerifiedError extends PayoutError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('NOT_VERIFIED', message, options);
+  }
+}
+
+/**
+ * A signer gave no signature that counts: its agent or program cannot be reached, did not answer in time, refused, or
+ * answered for another key. Nothing was changed; asking again is safe.
+ */
+export class SignerError extends PayoutError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('SIGNER_FAILED', message, options);
   }
 }
 

@@ -100,7 +100,7 @@ const SECRET_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
-/** Signing keys and the keyring. Private keys are files of PKCS#8 PEM from `payouts keys generate`. */
+/** Signers and the keyring. A signer is `file:PATH` (PKCS#8 PEM from `payouts keys generate`; a path alone is one too), `agent:SHA256:…` or `exec:PROGRAM`: see [control.md](control.md#signers). */
 export const CONTROL_SETTINGS = {
   /** Whether `payouts enqueue`, `import`, `serve` and `sign` refuse an address with a wrong checksum, or of another network than its currency's. Programs pass it as `checkAddresses` of `PayoutProducer`. See [import.md](import.md#addresses). */
   checkAddresses: {
@@ -123,17 +123,17 @@ export const CONTROL_SETTINGS = {
     rule: flag,
     default: false,
   },
-  /** The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`. */
-  signingKeyFile: {
+  /** The signer with which `payouts enqueue`, `import` and `keys sign` sign payouts. Programs pass it as `signer` of `PayoutProducer`. Only with `PAYOUT_SIGNER_NAME`. */
+  signer: {
     section: 'control',
-    variable: 'PAYOUT_SIGNING_KEY_FILE',
+    variable: 'PAYOUT_SIGNER',
     rule: text,
     absent: 'payouts are not signed',
   },
-  /** The name of that key in the keyring. Only with `PAYOUT_SIGNING_KEY_FILE`. */
-  signingKeyName: {
+  /** The name of its key in the keyring. Only with `PAYOUT_SIGNER`. */
+  signerName: {
     section: 'control',
-    variable: 'PAYOUT_SIGNING_KEY_NAME',
+    variable: 'PAYOUT_SIGNER_NAME',
     rule: keyNameField,
     absent: 'payouts are not signed',
   },
@@ -144,17 +144,17 @@ export const CONTROL_SETTINGS = {
     rule: text,
     absent: 'nothing is verified',
   },
-  /** The private key with which the worker signs final states. Programs pass it as `receiptKey` of `createPayoutWorker`. Only with `PAYOUT_WORKER_KEY_NAME`. */
-  workerKeyFile: {
+  /** The signer with which the worker signs final states. Programs pass it as `receiptSigner` of `createPayoutWorker`. Only with `PAYOUT_WORKER_SIGNER_NAME`. */
+  workerSigner: {
     section: 'control',
-    variable: 'PAYOUT_WORKER_KEY_FILE',
+    variable: 'PAYOUT_WORKER_SIGNER',
     rule: text,
     absent: 'final states are not signed',
   },
-  /** The name of that key in the keyring. Only with `PAYOUT_WORKER_KEY_FILE`. */
-  workerKeyName: {
+  /** The name of its key in the keyring. Only with `PAYOUT_WORKER_SIGNER`. */
+  workerSignerName: {
     section: 'control',
-    variable: 'PAYOUT_WORKER_KEY_NAME',
+    variable: 'PAYOUT_WORKER_SIGNER_NAME',
     rule: keyNameField,
     absent: 'final states are not signed',
   },

@@ -69,13 +69,26 @@ function findTarget(path: string): string | undefined {
  * @param forbidden - additional mode bits that it must not have
  */
 export function readTrustedBytes(path: string, forbidden = 0): Buffer {
+  return namingFault(() => readFileSync(findTrusted(path, forbidden)));
+}
+
+/** Checks a program that decides what is sent, as {@link readTrustedFile} checks a file. */
+export function checkTrustedProgram(path: string): void {
+  namingFault(() => findTrusted(path, 0));
+}
+
+function findTrusted(path: string, forbidden: number): string {
+  const target = realpathSync(path);
+  checkWay(path);
+  const stats = statSync(target);
+  checkOpen(target, stats, forbidden);
+  checkOwner(target, stats, WRITE_BY_OTHERS);
+  return target;
+}
+
+function namingFault<Result>(work: () => Result): Result {
   try {
-    const target = realpathSync(path);
-    checkWay(path);
-    const stats = statSync(target);
-    checkOpen(target, stats, forbidden);
-    checkOwner(target, stats, WRITE_BY_OTHERS);
-    return readFileSync(target);
+    return work();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });

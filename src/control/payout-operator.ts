@@ -1,29 +1,38 @@
+import { InvalidConfigError } from '../base/errors.js';
 import { objectWith, type OptionRules } from '../base/setting.js';
+import { ACCOUNT_SETTINGS } from '../base/settings.js';
 import {
   PayoutOperator as Operator,
   type PayoutOperatorOptions as OperatorOptions,
   type SharedAccount,
 } from '../operator/payout-operator.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
-import type { ActSigner } from './approvals/act-signer.js';
+import { requireKeyName } from './keys/find-signing-key.js';
+import type { Signer } from './keys/signer.js';
 import { SignedDecisions } from './operator/sign-decision.js';
 
 /** The account, the connections and the signer of a `PayoutOperator`. */
 export interface PayoutOperatorOptions extends OperatorOptions {
   /**
    * Signs `retry`, `resolve` as not sent, `resume` and `adoptLedger`, as workers with a keyring require. See
-   * `openActSigner`. @defaultValue none: nothing is signed
+   * `openSigner`. @defaultValue none: nothing is signed
    */
-  readonly signer?: ActSigner | undefined;
+  readonly signer?: Signer | undefined;
+  /**
+   * The environment whose workers must accept what is signed, as their `PAYOUT_AUDIENCE` names it. Required with
+   * `signer`. Never read it from Redis.
+   */
+  readonly audience?: string | undefined;
 }
 
 const RULES = {
   ...CONNECTION_RULES,
   gateway: objectWith('getStatus', 'comparePayment'),
   signer: objectWith('sign'),
+  audience: ACCOUNT_SETTINGS.audience,
 } as const satisfies OptionRules<PayoutOperatorOptions>;
 
-type AnyOptions = PayoutOperatorOptions | (SharedAccount & Pick<PayoutOperatorOptions, 'signer'>);
+type AnyOptions = PayoutOperatorOptions | (SharedAccount & Pick<PayoutOperatorOptions, 'signer' | 'audience'>);
 
 /**
  * Lets an operator decide about payouts that are `unknown`, `rejected` or `held`, cancel, pause, resume, and adopt a
@@ -42,12 +51,19 @@ export class PayoutOperator extends Operator {
   // eslint-disable-next-line @typescript-eslint/unified-signatures -- only the first is public
   constructor(options: AnyOptions);
   constructor(options: AnyOptions) {
-    const { signer } = requireValid(options);
-    super(options, signer && new SignedDecisions(signer));
+    super(options, openDecisions(requireValid(options)));
   }
 }
 
 function requireValid(options: AnyOptions): AnyOptions {
   if (Object(options) !== options || !('account' in options)) requireAccountOptions(RULES, options);
   return options;
+}
+
+function openDecisions({ signer, audience }: AnyOptions): SignedDecisions | undefined {
+  if (signer === undefined) return undefined;
+  requireKeyName(signer, 'signer');
+  if (audience !== undefined) return new SignedDecisions({ signer, audience });
+  const message = "is required with signer: the worker's PAYOUT_AUDIENCE (`payouts doctor` shows it)";
+  throw new InvalidConfigError([{ field: 'audience', message }]);
 }

@@ -10,21 +10,22 @@ import {
 import type { ProducerControl } from '../producer/producer-control.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import { BroughtSignatures } from './intents/brought-signatures.js';
-import { PayoutSigner, signAllForLedger, signForLedger } from './intents/intent-signer.js';
+import { PayoutSigner, signAllForLedger } from './intents/intent-signer.js';
 import { ReceiptVerifier } from './intents/receipt.js';
 import { readKeyringFile } from './keys/keyring.js';
-import { parseSigningKey, type SigningKeyOption } from './keys/signing-key.js';
+import { requireKeyName } from './keys/find-signing-key.js';
+import type { Signer } from './keys/signer.js';
 
 /** The account, the connection and the keys of a `PayoutProducer`. */
 export interface PayoutProducerOptions extends ProducerOptions {
   /**
-   * Signs every enqueued payout, as a worker with a keyring (`PAYOUT_KEYS_FILE`) requires.
+   * Signs every enqueued payout, as a worker with a keyring (`PAYOUT_KEYS_FILE`) requires. See `openSigner`.
    * @defaultValue payouts are not signed
    */
-  readonly signingKey?: SigningKeyOption | undefined;
+  readonly signer?: Signer | undefined;
   /**
    * The `PAYOUT_AUDIENCE` of the worker that pays, by default `GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`; `payouts doctor`
-   * shows it. Required with `signingKey` and `keysFile`. Never read it from Redis: anyone who can write there could
+   * shows it. Required with `signer` and `keysFile`. Never read it from Redis: anyone who can write there could
    * have a staging payout paid in production.
    */
   readonly audience?: string | undefined;
@@ -42,7 +43,7 @@ const RULES = {
   checkPaymentIds: CONTROL_SETTINGS.checkPaymentIds,
   confirm: { rule: z.boolean('must be true or false') },
   requireCurrencies: CONTROL_SETTINGS.requireCurrencies,
-  signingKey: objectWith(),
+  signer: objectWith('sign'),
   audience: ACCOUNT_SETTINGS.audience,
   keysFile: CONTROL_SETTINGS.keysFile,
 } as const satisfies OptionRules<PayoutProducerOptions>;
@@ -61,12 +62,12 @@ export class PayoutProducer extends Producer {
 
 function openControl(options: PayoutProducerOptions): ProducerControl | undefined {
   requireAccountOptions(RULES, options);
-  const { signingKey, keysFile, platformId, clock = systemClock } = options;
-  const key = signingKey && parseSigningKey(signingKey, 'signingKey');
+  const { signer: given, keysFile, platformId, clock = systemClock } = options;
+  if (given !== undefined) requireKeyName(given, 'signer');
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
-  if (key === undefined && keyring === undefined) return undefined;
+  if (given === undefined && keyring === undefined) return undefined;
   const audience = requireAudience(options);
-  const signer = key && new PayoutSigner({ key, platformId, audience, clock });
+  const signer = given && new PayoutSigner({ signer: given, platformId, audience, clock });
   const verifier = keyring && new ReceiptVerifier(platformId, keyring.for(audience));
   const brought = keyring && new BroughtSignatures(platformId, keyring.for(audience), clock);
   return {
@@ -74,13 +75,9 @@ function openControl(options: PayoutProducerOptions): ProducerControl | undefine
       brought?.verify(payout);
       signer?.check(payout);
     },
-    sign: (payout) => {
-      const given = brought?.verify(payout) ?? payout;
-      return signer === undefined ? given : signForLedger(signer, given);
-    },
     signAll: async (payouts) => {
-      const given = payouts.map((payout) => brought?.verify(payout) ?? payout);
-      return signer === undefined ? given : signAllForLedger(signer, given);
+      const checked = payouts.map((payout) => brought?.verify(payout) ?? payout);
+      return signer === undefined ? checked : signAllForLedger(signer, checked);
     },
     mark: (payout) => verifier?.mark(payout) ?? payout,
   };
@@ -89,6 +86,6 @@ function openControl(options: PayoutProducerOptions): ProducerControl | undefine
 function requireAudience({ platformId, audience }: Pick<PayoutProducerOptions, 'platformId' | 'audience'>): string {
   if (audience !== undefined) return audienceOf({ platformId, audience });
   const message =
-    "is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID (`payouts doctor` shows it)";
+    "is required with signer and keysFile: the worker's PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID (`payouts doctor` shows it)";
   throw new InvalidConfigError([{ field: 'audience', message }]);
 }

@@ -8,8 +8,8 @@ import {
   WORKER_RULES,
 } from '../worker/payout-worker.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
-import { openReceiptKey } from './keys/receipt-key.js';
-import type { SigningKeyOption } from './keys/signing-key.js';
+import { checkReceiptSigner } from './keys/check-receipt-signer.js';
+import type { Signer } from './keys/signer.js';
 import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 
@@ -22,16 +22,17 @@ export interface PayoutWorkerOptions extends WorkerOptions {
   readonly keysFile?: string | undefined;
   /**
    * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis
-   * (docs/control.md). The keyring gives the key the role `worker`.
+   * (docs/control.md). The keyring gives the key the role `worker`. See `openSigner`. If it gives no signature, the
+   * payment ends without a receipt.
    * @defaultValue final states are not signed
    */
-  readonly receiptKey?: SigningKeyOption | undefined;
+  readonly receiptSigner?: Signer | undefined;
 }
 
 const RULES = {
   ...WORKER_RULES,
   keysFile: CONTROL_SETTINGS.keysFile,
-  receiptKey: objectWith(),
+  receiptSigner: objectWith('sign'),
 } as const satisfies OptionRules<PayoutWorkerOptions>;
 
 /** Sends and follows the payouts of one or several independent accounts in one process. */
@@ -68,16 +69,16 @@ export async function createPayoutWorker(
 
 const UNSIGNED = 'PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself; see docs/control.md';
 
-function controlOf({ keysFile, receiptKey: key, accounts }: PayoutWorkerOptions): OpenControl {
-  return ({ logger, clock }) => {
+function controlOf({ keysFile, receiptSigner, accounts }: PayoutWorkerOptions): OpenControl {
+  return async ({ logger, clock }) => {
     if (keysFile === undefined) logger.warn({}, UNSIGNED);
     const keyring = keysFile === undefined ? undefined : new CurrentKeyring(keysFile, logger);
-    const receiptKey = openReceiptKey(key, keyring, clock, logger);
+    if (receiptSigner !== undefined) await checkReceiptSigner(receiptSigner, keyring, clock, logger);
     const policies = openPolicies(accounts, keyring, clock, logger);
     return {
       of: (account) => {
         const bound = keyring?.for(account.audience);
-        return new MoneyControl({ ...account, keyring: bound, clock }, policies.get(account.platformId), receiptKey);
+        return new MoneyControl({ ...account, keyring: bound, clock }, policies.get(account.platformId), receiptSigner);
       },
       reloadKeys: () => keyring?.reload(),
       reloadPolicies: () => {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { followSignals } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
@@ -114,6 +115,8 @@ export class PayoutProducer {
   readonly #listed: ListedCurrencies;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
+  /** Settles once the calls before have their signatures. */
+  #signing: Promise<unknown> = Promise.resolve();
   #opening: Promise<PayoutIntake> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -137,7 +140,7 @@ export class PayoutProducer {
 
   /**
    * Accepts a payout. The same payoutId with the same data is the same payout, so repeat a call whose outcome is
-   * unclear. With a `signingKey` a repeated call renews the signature until the first send begins. A payout that has a
+   * unclear. With a `signer` a repeated call renews the signature until the first send begins. A payout that has a
    * signature (`key`, `signature`, `issuedAt`, `expiresAt`) keeps it.
    *
    * Returns once the ledger has the payout. The job follows within tens of milliseconds, in call order. If the process
@@ -147,6 +150,7 @@ export class PayoutProducer {
    * nothing: the call returns or throws as if there were no signal
    * @throws InvalidInputError naming field, rule and value
    * @throws StoppedError if the signal came first: nothing was enqueued
+   * @throws SignerError if the signer gave no signature: nothing was enqueued
    * @throws ConflictError if the payoutId exists with other data, naming the fields
    * @throws RedisUnavailableError, ClosedError
    */
@@ -161,14 +165,15 @@ export class PayoutProducer {
     const intake = await this.#openIntake();
     const refused = this.#mayRefuse([parsed]) ? await this.#findRefused([payout]) : undefined;
     requireListed(payout, refused);
-    return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout, signal));
+    const signed = this.#control === undefined ? payout : await this.#sign(payout, this.#control);
+    return toEnqueuedPayout(await intake.enqueue(signed, signal));
   }
 
   /**
    * Accepts many payouts as if each were given to `enqueue` in turn, but faster and with conflicts as values. Returns
    * once their jobs are added, or are left to the worker.
    * @throws InvalidInputError naming each broken rule as `[3].amount`; nothing is enqueued then
-   * @throws RedisUnavailableError; some payouts may then have been accepted, and asking again is safe
+   * @throws RedisUnavailableError, SignerError; some payouts may then have been accepted, and asking again is safe
    * @throws Error if a record in Redis is damaged; asking again is safe here too
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
@@ -298,8 +303,23 @@ export class PayoutProducer {
     await this.close();
   }
 
+  /** Calls pass to the ledger in their order, whichever signature comes first. */
+  async #sign(payout: NewPayout, control: ProducerControl): Promise<NewPayout> {
+    const signing = control.signAll([payout]);
+    const before = this.#signing;
+    this.#signing = Promise.allSettled([before, signing]);
+    await before;
+    const [signed = payout] = await signing;
+    return signed;
+  }
+
   async #close(): Promise<void> {
-    await (await this.#opening?.catch(() => undefined))?.close();
+    const intake = await this.#opening?.catch(() => undefined);
+    // Calls that were made before are now being signed.
+    await nextTurn();
+    await this.#signing;
+    await nextTurn();
+    await intake?.close();
     await this.#account.close();
   }
 

@@ -1,14 +1,12 @@
 import type { NewPayout, Payout } from '../ledger/payout.js';
 
 /**
- * Signs payouts before the ledger has them.
+ * A port: signs payouts before the ledger has them.
  * @throws InvalidInputError from each call, if the payout cannot be signed
  */
 export interface PayoutSigner {
   check(payout: NewPayout): void;
-  /** A signed payout keeps its signature. */
-  sign(payout: NewPayout): NewPayout;
-  /** {@link sign} of many, which leaves this thread free. */
+  /** A signed payout keeps its signature. @throws SignerError if one cannot be signed */
   signAll(payouts: readonly NewPayout[]): Promise<NewPayout[]>;
 }
 

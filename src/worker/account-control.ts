@@ -13,7 +13,7 @@ import type { ResumeAuthority, SendAuthority } from './sender/send-authority.js'
 /** The ports to control of money. The worker knows nothing else of it. */
 
 /** Opens control before Redis is connected. @throws InvalidConfigError */
-export type OpenControl = (context: { readonly logger: Logger; readonly clock: Clock }) => WorkerControl;
+export type OpenControl = (context: { readonly logger: Logger; readonly clock: Clock }) => Promise<WorkerControl>;
 
 export interface WorkerControl {
   of(account: { readonly platformId: number; readonly audience: string; readonly logger: Logger }): AccountControl;
@@ -58,12 +58,14 @@ export interface SendControl {
 }
 
 export interface ReceiptSigner {
+  /** Never throws, and settles within seconds. `failed`: a signature was wanted, and there is none. */
   sign(
     payout: Payout,
     state: 'completed' | 'failed',
-  ):
+  ): Promise<
     | { readonly kind: 'signed'; readonly receipt: StoredReceipt }
-    | { readonly kind: 'refused'; readonly message: string };
+    | { readonly kind: 'refused' | 'failed'; readonly message: string }
+  >;
 }
 
 /** The keys of the keyring in force. */

@@ -128,7 +128,7 @@ export class PayoutWorker {
     const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
-    const control = openControl?.({ logger, clock });
+    const control = await openControl?.({ logger, clock });
     const connect = (role: RedisRole): RedisClient =>
       options.connection === undefined
         ? connectRedis(redisUrl, role, logger)

@@ -25,7 +25,11 @@ type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
 type FinalVerdict = Exclude<LastVerdict, { state: 'unknown' }>;
 
 export type PollReport =
-  | ({ readonly kind: 'polled' } & Verdict)
+  | ({
+      readonly kind: 'polled';
+      /** Why its final state has no receipt, although one was wanted. */
+      readonly receiptFailure?: string | undefined;
+    } & Verdict)
   /** Not `in_progress`. */
   | { readonly kind: 'skipped'; readonly state: PayoutState | undefined };
 
@@ -54,9 +58,17 @@ export async function pollPayout(
     : // An earlier version accepted it and trusted the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
   if (verdict.state === 'in_progress') return { kind: 'polled', ...verdict };
-  const receipt = receipts && verdict.state !== 'unknown' ? sign(payout, verdict, receipts, logger) : undefined;
-  if (await record({ ...payout, txhash }, verdict, receipt, ledger)) log(payout, verdict, logger);
-  return { kind: 'polled', ...verdict };
+  const signed = receipts && verdict.state !== 'unknown' ? await sign(payout, verdict, receipts) : undefined;
+  const receipt = signed?.kind === 'signed' ? signed.receipt : undefined;
+  const isFirst = await record({ ...payout, txhash }, verdict, receipt, ledger);
+  if (isFirst) log(payout, verdict, logger);
+  if (!isFirst || signed === undefined || signed.kind === 'signed') return { kind: 'polled', ...verdict };
+  const { kind, message: reason } = signed;
+  logger[kind === 'failed' ? 'error' : 'warn'](
+    { payoutId, state: verdict.state, txhash, reason },
+    'payout ended without a receipt',
+  );
+  return { kind: 'polled', ...verdict, receiptFailure: kind === 'failed' ? reason : undefined };
 }
 
 /**
@@ -118,20 +130,14 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
  * A worker signs only its own findings. Two things stay in Redis only: an operator's statement that contradicts the
  * gateway, and a txhash whose status names no recipient.
  */
-function sign(
+async function sign(
   payout: Payout,
   { state, doubt }: FinalVerdict,
   receipts: ReceiptSigner,
-  logger: Logger,
-): StoredReceipt | undefined {
-  const result =
-    doubt === undefined
-      ? receipts.sign(payout, state)
-      : ({ kind: 'refused', message: "the gateway's status does not show that it is this payment" } as const);
-  if (result.kind === 'signed') return result.receipt;
-  const { payoutId, txhash } = payout;
-  logger.warn({ payoutId, state, txhash, reason: result.message }, 'payout ends without a receipt');
-  return undefined;
+): ReturnType<ReceiptSigner['sign']> {
+  return doubt === undefined
+    ? receipts.sign(payout, state)
+    : { kind: 'refused', message: "the gateway's status does not show that it is this payment" };
 }
 
 /** Omits the reason, which names addresses. */

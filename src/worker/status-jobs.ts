@@ -47,6 +47,7 @@ export class StatusJobs {
       const { state } = report;
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
       observer.polled(report.state);
+      if (report.receiptFailure !== undefined) observer.receiptFailed(report.receiptFailure);
       if (state === 'completed') return 'completed';
       if (state === 'failed') throw new ExpectedEndError('failed: the gateway reported that the payment failed');
       if (report.state === 'unknown') throw new ExpectedEndError(`unknown: ${report.reason}`);

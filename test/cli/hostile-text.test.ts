@@ -72,7 +72,7 @@ beforeAll(async () => {
   Object.assign(rig.env, {
     ...{ PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'), SEND_JOURNAL_DIR: dir, REDIS_URL: testRedisUrl() },
     ...{ GATEWAY_BASE_URL: 'http://127.0.0.1:1', GATEWAY_SECRET_KEY: 'k-hostile' },
-    ...{ PAYOUT_SIGNING_KEY_FILE: rig.files.ann, PAYOUT_SIGNING_KEY_NAME: 'ann' },
+    ...{ PAYOUT_SIGNER: rig.files.ann, PAYOUT_SIGNER_NAME: 'ann' },
   });
 }, 60_000);
 

@@ -5,20 +5,20 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
-import { NotVerifiedError } from '../../src/base/errors.js';
+import { NotVerifiedError, SignerError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { audienceOf } from '../../src/base/settings.js';
 import { readTrustedFile } from '../../src/base/trusted-file.js';
-import { findSigningKey } from '../../src/control/approvals/act-signer.js';
 import { checkAudience } from '../../src/control/keys/audience.js';
+import { checkReceiptSigner } from '../../src/control/keys/check-receipt-signer.js';
+import { findSigningKey } from '../../src/control/keys/find-signing-key.js';
 import { parsePublicKey, readKeyringFile } from '../../src/control/keys/keyring.js';
-import { type ActSignerOptions, openActSigner } from '../../src/control/keys/open-act-signer.js';
-import { openReceiptKey } from '../../src/control/keys/receipt-key.js';
+import { openSigner, type SignerOptions } from '../../src/control/keys/open-signer.js';
 import { formatPublicKey, readSigningKey } from '../../src/control/keys/signing-key.js';
 import { recordingLogger } from '../gateway/support/test-client.js';
 import { messageOf, useFolder } from './support/folder.js';
 import { openTestKeys, type TestKeys } from './support/key-files.js';
-import { keyEntry, type KeyEntry, keyringOf, TEST_AUDIENCE, testKey } from './support/keys.js';
+import { keyEntry, type KeyEntry, keyringOf, testKey, testSigner } from './support/keys.js';
 import { entryOf, iso, NOW } from './support/signed.js';
 
 /** What a process trusts: a file that nobody else can write, a keyring, one environment. */
@@ -184,42 +184,41 @@ describe('readSigningKey', () => {
   });
 });
 
-describe('the key of a worker', () => {
+describe('the signer of a worker', () => {
   const clock = { wallNow: () => NOW };
-  const openFree = (key: Parameters<typeof openReceiptKey>[0]): string | undefined =>
-    openReceiptKey(key, undefined, clock, silentLogger)?.name;
-  function open(change: Partial<KeyEntry>, logger = silentLogger): string | undefined {
-    const keyring = keyringOf(entryOf(1, 'worker-1', 'worker', change));
-    return openReceiptKey({ name: 'worker-1', privateKey: PEM }, keyring, clock, logger)?.name;
-  }
+  const check = async (change: Partial<KeyEntry>, logger = silentLogger, signer = testSigner('worker-1', 1)) =>
+    checkReceiptSigner(signer, keyringOf(entryOf(1, 'worker-1', 'worker', change)), clock, logger);
 
-  it('is opened where the keyring has it as a worker, or there is no keyring', () => {
-    const opened = [open({}), openFree({ name: 'any', privateKey: KEY }), openFree(undefined)];
-    expect(opened).toEqual(['worker-1', 'any', undefined]);
+  it('is accepted where the keyring has its key as a worker, or there is no keyring', async () => {
+    await check({});
+    await checkReceiptSigner(testSigner('any', 1), undefined, clock, silentLogger);
   });
 
-  it('is refused where the keyring has it otherwise, or where it is none', () => {
+  it('is refused where the keyring has its key otherwise, or it has no name', async () => {
     for (const [change, message] of [
       [{ role: 'producer' }, 'must be a key with the role worker, not producer (got "worker-1")'],
       [{ revoked: true }, 'must not be revoked in the keyring'],
       [{ name: 'host-1' }, 'must be a key of the keyring (PAYOUT_KEYS_FILE), which has none of that name'],
       [{ public: formatPublicKey(testKey(2)) }, 'has another public key under it'],
     ] as const)
-      expect(() => open(change)).toThrow(message);
-    // What is no key at all: test/producer/payout-producer.test.ts.
-    expect(() => openFree({ name: 'w !', privateKey: PEM })).toThrow(/receiptKey\.name: must be/);
-    expect(() => openFree({ name: 'w', privateKey: createPublicKey(KEY) })).toThrow(/a public key, not a private one/);
+      await expect(check(change)).rejects.toThrow(message);
+    await expect(check({}, silentLogger, testSigner('w !', 1))).rejects.toThrow(/receiptSigner\.name: must be/);
   });
 
-  it('outside its time is a warning, because payments go on', () => {
-    for (const [change, warnings] of [
-      [{ notAfter: iso(NOW - 1) }, 1],
-      [{ notBefore: iso(NOW + 1) }, 1],
-      [{ notBefore: iso(NOW), notAfter: iso(NOW) }, 0],
+  it('is only warned of outside its time, or if it does not sign now, because payments go on', async () => {
+    const away = { ...testSigner('worker-1', 1), sign: async () => Promise.reject(new SignerError('it is away')) };
+    for (const [change, warning, signer] of [
+      [{ notAfter: iso(NOW - 1) }, /outside its time/],
+      [{ notBefore: iso(NOW + 1) }, /outside its time/],
+      [{ notBefore: iso(NOW), notAfter: iso(NOW) }, undefined],
+      [{}, /cannot be signed now/, away],
     ] as const) {
       const logger = recordingLogger();
-      expect(open(change, logger)).toBe('worker-1');
-      expect(logger.lines.filter(({ message }) => message.includes('outside its time'))).toHaveLength(warnings);
+      await check(change, logger, signer);
+      const told = logger.lines
+        .map(({ message }) => message)
+        .filter((message) => message !== 'final states are signed');
+      expect(told).toEqual(warning === undefined ? [] : [expect.stringMatching(warning)]);
     }
   });
 });
@@ -257,30 +256,32 @@ describe('the key of an operator', () => {
   });
   afterEach(async () => keys.close());
 
-  const open = (options: Omit<ActSignerOptions, 'audience'>) => openActSigner({ audience: TEST_AUDIENCE, ...options });
-  const openSsh = (path = PATH) => open({ sshKeyFile, environment: { PATH: path }, keyring: keyringOf(entry) });
+  const openSsh = (path = PATH, role: SignerOptions['role'] = 'operator') =>
+    openSigner(`ssh:${sshKeyFile}`, { environment: { PATH: path }, keyring: keyringOf(entry), role });
 
   // That OpenSSH signs, or has not the private key: test/cli/commands/signed-decisions.test.ts.
   it('of OpenSSH needs ssh-keygen, and does not take for a signature what another program prints', async () => {
     expect(openSsh()).toMatchObject({ name: 'ann-ssh', person: 'ann', isInteractive: true });
-    const noProgram = /^sshKeyFile: needs ssh-keygen of OpenSSH .* not in PATH/;
+    expect(() => openSsh(PATH, 'producer')).toThrow(/^signer: is ssh:, .* operators and approvers only/);
+    const noProgram = / needs ssh-keygen of OpenSSH .* not in PATH/;
     await expect(openSsh(keys.dir).sign('text')).rejects.toThrow(noProgram);
     await writeFile(join(keys.dir, 'ssh-keygen'), '#!/bin/sh\necho signed\n', { mode: 0o700 });
     const signing = openSsh(`${keys.dir}:${PATH}`).sign('text');
-    await expect(signing).rejects.toThrow(/a signature that does not count for the key "ann-ssh"/);
+    await expect(signing).rejects.toThrow(/is no signature of the key "ann-ssh"/);
   });
 
   it('has a name, and only its owner reads it', async () => {
-    const { file: keyFile } = await keys.makeKey('ann');
-    const keyName = 'ann';
-    for (const [options, message] of [
-      [{ keyFile }, /^keyName: is missing/],
-      [{ keyName }, /^keyFile: is missing \(or give sshKeyFile\)/],
-      [{ sshKeyFile: keyFile, keyName }, /holds no public key of OpenSSH/],
+    const { file } = await keys.makeKey('ann');
+    const name = 'ann';
+    for (const [from, options, message] of [
+      [file, {}, /^name: is missing/],
+      ['', { name }, /^signer: must be a path/],
+      [`ssh:${file}`, { name, role: 'operator' }, /holds no public key of OpenSSH/],
     ] as const)
-      expect(() => open(options)).toThrow(message);
-    await chmod(keyFile, 0o644);
-    expect(() => open({ keyFile, keyName })).toThrow(/is open to every user of this machine/);
-    expect(open({ keyFile, keyName, allowReadableSecrets: true })).toMatchObject({ name: 'ann', isInteractive: false });
+      expect(() => openSigner(from, options)).toThrow(message);
+    await chmod(file, 0o644);
+    expect(() => openSigner(file, { name })).toThrow(/is open to every user of this machine/);
+    const opened = openSigner(`file:${file}`, { name, allowReadableSecrets: true });
+    expect(opened).toMatchObject({ name: 'ann', isInteractive: false });
   });
 });

@@ -1,11 +1,12 @@
 import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { bytesOf, publicKeyOf, signText, verifyText } from '../../src/control/keys/ed25519.js';
+import { bytesOf, publicKeyOf, verifyText } from '../../src/control/keys/ed25519.js';
 import { Keyring } from '../../src/control/keys/keyring.js';
 import { isSshSignature, SSH_NAMESPACE, sshField, verifySshText } from '../../src/control/keys/ssh.js';
 import { problemsOf as findProblems } from './support/folder.js';
 import { keyEntry, keyringOf, testKey } from './support/keys.js';
 import { readVectors } from './support/vectors.js';
+import { signText } from './support/sign-at-once.js';
 
 const TEXT = 'payout-queue intent v1\n';
 const privateKey = testKey(1);

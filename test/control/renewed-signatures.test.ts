@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { hashIntent, intentOf } from '../../src/control/intents/intent.js';
-import { PayoutSigner } from '../../src/control/intents/intent-signer.js';
 import { addApproval } from '../../src/control/operator/store-approval.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import type { IntentSignature } from '../../src/ledger/control-record.js';
@@ -10,12 +9,14 @@ import { openTestAccount, type TestAccount } from '../ledger/support/test-accoun
 import { openTestKeys, type TestKeys } from './support/key-files.js';
 import { PAYMENT } from './support/signed.js';
 import { TEST_AUDIENCE } from './support/keys.js';
+import { IntentSigner } from './support/sign-at-once.js';
 
 /** Someone who may enqueue, and has no key, brings a signature for a payout that its owner signed. */
 
 let account: TestAccount;
 let keys: TestKeys;
-let signer: PayoutSigner;
+let signer: IntentSigner;
+const signed = (given: NewPayout): NewPayout => ({ ...given, signed: signer.sign(given) });
 let keysFile: string;
 let payout: NewPayout;
 beforeEach(async () => {
@@ -24,8 +25,8 @@ beforeEach(async () => {
   const shop = await keys.makeKey('shop');
   keysFile = await keys.writeKeyring({ name: 'shop', role: 'producer', person: 'sam', public: shop.public });
   const key = { name: 'shop', privateKey: shop.privateKey };
-  signer = new PayoutSigner({ key, platformId: account.platformId, audience: TEST_AUDIENCE, clock: account.clock });
-  payout = signer.sign(aPayout('p'));
+  signer = new IntentSigner({ key, platformId: account.platformId, audience: TEST_AUDIENCE, clock: account.clock });
+  payout = signed(aPayout('p'));
   await account.ledger.enqueue([payout]);
   const intent = payout.signed && hashIntent(intentOf(account.platformId, payout, payout.signed));
   const said = { payoutId: 'p', intent: intent ?? '', decision: 'approve', reason: '', by: 'ann', ...PAYMENT } as const;
@@ -50,7 +51,7 @@ const junk = (issuedAt: string): NewPayout => ({
 });
 const bring = async (given: NewPayout): Promise<unknown> => account.ledger.enqueue([given]);
 const owners = (): NewPayout => {
-  const own = signer.sign(aPayout('p'));
+  const own = signed(aPayout('p'));
   return { ...own, signed: { ...(own.signed as IntentSignature), isVerified: true } };
 };
 const stored = async () => account.ledger.require('p');
@@ -103,7 +104,7 @@ it('where there is a keyring, a signature that does not count is refused before 
     const refusal = /signature: does not count: The signature of key "shop" is not over this payout/;
     const other = { ...junk(iso(0)), payoutId: 'q' };
     await expect(producer.enqueue(strip(other))).rejects.toThrow(refusal);
-    await expect(producer.enqueueMany([strip(signer.sign(aPayout('r'))), strip(other)])).rejects.toThrow(
+    await expect(producer.enqueueMany([strip(signed(aPayout('r'))), strip(other)])).rejects.toThrow(
       /^\[1\]\.signature/,
     );
     await expect(producer.enqueue(strip(junk(iso(1_000))))).rejects.toThrow(refusal);
@@ -111,7 +112,7 @@ it('where there is a keyring, a signature that does not count is refused before 
     expect(await account.ledger.get('r')).toBeUndefined();
     await expectOwners();
     account.clock.advance(5);
-    const own = signer.sign(aPayout('p'));
+    const own = signed(aPayout('p'));
     await producer.enqueue(strip(own));
     expect(await stored()).toMatchObject({ signed: { signature: own.signed?.signature } });
   } finally {

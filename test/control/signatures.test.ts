@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type ActContent, signAct } from '../../src/control/approvals/act-signer.js';
+import { type ActContent, signAct } from '../../src/control/approvals/sign-act.js';
 import {
   type Act,
   formatAct,
@@ -24,11 +24,11 @@ import {
   verifyReceipt,
 } from '../../src/control/intents/receipt.js';
 import { verifyIntent } from '../../src/control/intents/verify-intent.js';
-import { signText } from '../../src/control/keys/ed25519.js';
 import type { BoundKeyring, KeyRole } from '../../src/control/keys/keyring.js';
 import type { Approval, SignedApproval } from '../../src/ledger/control-record.js';
-import { keyEntry, type KeyEntry, keyringOf, TEST_AUDIENCE, testKey } from './support/keys.js';
+import { keyEntry, type KeyEntry, keyringOf, TEST_AUDIENCE, testKey, testSigner } from './support/keys.js';
 import { DAY_MS, entryOf, iso, MINUTE_MS, NOW, PAYMENT, PLATFORM, signApproval, signIntent } from './support/signed.js';
+import { signText } from './support/sign-at-once.js';
 
 /** When a signature counts, to the millisecond. Test/forging has who may not sign, and what was altered. */
 
@@ -146,21 +146,26 @@ const signedFor = (audience: string): PaidPayout => ({
 const payout = signedFor(TEST_AUDIENCE);
 
 /** As a worker signs a month after the payout was signed. */
-function sign(given: PaidPayout, keyring: BoundKeyring | undefined): ReceiptResult {
-  const key = { name: 'worker-1', privateKey: testKey(2) };
+async function sign(given: PaidPayout, keyring: BoundKeyring | undefined): Promise<ReceiptResult> {
   const clock = { wallNow: () => NOW + 30 * DAY_MS };
-  const signer = new ReceiptSigner({ key, platformId: PLATFORM, audience: TEST_AUDIENCE, keyring, clock });
-  return signer.sign(given, 'completed');
+  const receipts = new ReceiptSigner({
+    signer: testSigner('worker-1', 2),
+    platformId: PLATFORM,
+    audience: TEST_AUDIENCE,
+    keyring,
+    clock,
+  });
+  return receipts.sign(given, 'completed');
 }
 
 function receiptVerdict(given: PaidPayout, result: ReceiptResult, change: object = {}, platformId = PLATFORM) {
-  if (result.kind === 'refused') throw new Error(result.message);
+  if (result.kind !== 'signed') throw new Error(result.message);
   const receipt = { ...result.receipt, ...change };
   return verifyReceipt(platformId, { ...given, state: 'completed', receipt }, KEYRING);
 }
 
-it('a worker signs for a payout whose own signature was good when it was sent, also after that ended', () => {
-  const receipt = sign(payout, KEYRING);
+it('a worker signs for a payout whose own signature was good when it was sent, also after that ended', async () => {
+  const receipt = await sign(payout, KEYRING);
   expect(receiptVerdict(payout, receipt).kind).toBe('verified');
   // For one account and one environment.
   expect(receiptVerdict(payout, receipt, {}, PLATFORM + 1).kind).toBe('refused');
@@ -168,7 +173,7 @@ it('a worker signs for a payout whose own signature was good when it was sent, a
     expect(receiptVerdict(payout, receipt, { audience }).kind).toBe('refused');
 });
 
-it('a worker with a keyring signs nothing for a payout that was not signed, or whose signature does not count', () => {
+it('a worker with a keyring signs nothing for a payout that was not signed, or whose signature does not count', async () => {
   const revoked = keyringOf(keyEntry(testKey(1), { revoked: true }), WORKER);
   for (const [given, message, keyring = KEYRING] of [
     [unsigned, 'it is not signed'],
@@ -179,11 +184,11 @@ it('a worker with a keyring signs nothing for a payout that was not signed, or w
     [signedFor(''), 'signed for another audience'],
     [payout, 'is revoked', revoked],
   ] as const)
-    expect(sign(given, keyring)).toEqual({ kind: 'refused', message: expect.stringContaining(message) });
+    expect(await sign(given, keyring)).toEqual({ kind: 'refused', message: expect.stringContaining(message) });
 });
 
-it('a worker without a keyring signs for any payout, and the receipt names no intent where there is none', () => {
-  const result = sign(unsigned, undefined);
+it('a worker without a keyring signs for any payout, and the receipt names no intent where there is none', async () => {
+  const result = await sign(unsigned, undefined);
   expect([receiptVerdict(unsigned, result).kind, receiptVerdict(payout, result).kind]).toEqual(['verified', 'refused']);
 });
 
@@ -239,8 +244,7 @@ describe('approvals of a payout', () => {
 
 it('a signed act holds for seven days, counts for what it says, and is read from what was stored only', async () => {
   const keyring = keyringOf(entryOf(1, 'olga', 'operator'));
-  const sign = async (text: string) => Promise.resolve(signText(text, testKey(1)));
-  const stored = await signAct({ name: 'olga', audience: TEST_AUDIENCE, sign }, PLATFORM, ACT, NOW);
+  const stored = await signAct({ signer: testSigner('olga', 1), audience: TEST_AUDIENCE }, PLATFORM, ACT, NOW);
   const act = parseAct(stored) as SignedAct;
   const { signature, ...content } = act;
   const times = { at: iso(NOW), expiresAt: iso(NOW + 7 * DAY_MS) };
@@ -261,12 +265,11 @@ it('a signed act holds for seven days, counts for what it says, and is read from
 });
 
 it('an approval counts for a day', async () => {
-  const sign = async (text: string) => Promise.resolve(signText(text, testKey(KEYS.indexOf('ann'))));
-  const signer = { name: 'ann', audience: TEST_AUDIENCE, sign };
+  const approver = { name: 'ann', audience: TEST_AUDIENCE };
   const approval = await signWith(
-    signer,
+    testSigner('ann', KEYS.indexOf('ann')),
     PLATFORM,
-    makeApproval({ ...CONTENT, reason: '', payment: PAYMENT }, signer, NOW, APPROVAL_LIFETIME_MS),
+    makeApproval({ ...CONTENT, reason: '', payment: PAYMENT }, approver, NOW, APPROVAL_LIFETIME_MS),
   );
   expect(Date.parse(approval.expiresAt ?? '') - Date.parse(approval.at)).toBe(DAY_MS);
   expect([...count([approval]).approvedBy]).toEqual(['ann']);

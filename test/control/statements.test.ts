@@ -6,7 +6,7 @@ import { formatIntent, type Intent, intentOf, intentOfProof, proofOf } from '../
 import { formatReceipt, type Receipt } from '../../src/control/intents/receipt.js';
 import { hashText, StatementError } from '../../src/control/intents/statement.js';
 import { verifyIntent } from '../../src/control/intents/verify-intent.js';
-import { publicKeyOf, signText, verifyText } from '../../src/control/keys/ed25519.js';
+import { publicKeyOf, verifyText } from '../../src/control/keys/ed25519.js';
 import { isSignedBy, type KeyringKey } from '../../src/control/keys/keyring.js';
 import type { Approval } from '../../src/ledger/control-record.js';
 import { pairsToRecord, parseRecord, type PayoutRecord, toRecordFields } from '../../src/ledger/payout-record.js';
@@ -14,6 +14,7 @@ import { payoutInputSchema } from '../../src/ledger/payout.js';
 import { keyEntry, keyringOf, privateKeyOf, testKey } from './support/keys.js';
 import { entryOf, NOW, PLATFORM, signIntent } from './support/signed.js';
 import { readVectors } from './support/vectors.js';
+import { signText } from './support/sign-at-once.js';
 
 /** What a forger would put into a value: names and signs of other lines, text that looks equal. */
 const spice = fc.constantFrom(

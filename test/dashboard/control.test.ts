@@ -73,8 +73,8 @@ async function start(options: Parameters<typeof openDashboard>[1], aheadMs = 0):
 
 /** What `payouts approve --offline` prints. */
 async function sign(payoutId: string, key: 'ann' | 'bob', ...args: string[]): Promise<Body> {
-  const option = key === 'bob' ? '--ssh-key' : '--key';
-  const printed = await rig.run('approve', payoutId, option, rig.files[key], '--yes', '--offline', ...args);
+  const signer = key === 'bob' ? `ssh:${rig.files[key]}` : rig.files[key];
+  const printed = await rig.run('approve', payoutId, '--key', signer, '--yes', '--offline', ...args);
   return JSON.parse(printed.stdout) as Body;
 }
 

@@ -257,13 +257,13 @@ it.each([
   const pathOf = (name: string) => join(world.dir, name);
   const keys = [keyEntry(shop), keyEntry(worker, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
   const PAYOUT_KEYS_FILE = await writeKeyring(pathOf('keys.json'), keys);
-  const PAYOUT_WORKER_KEY_FILE = await writePrivateKey(pathOf('worker.pem'), worker);
-  const workerKey = isSigned && { PAYOUT_WORKER_KEY_FILE, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
+  const PAYOUT_WORKER_SIGNER = await writePrivateKey(pathOf('worker.pem'), worker);
+  const workerKey = isSigned && { PAYOUT_WORKER_SIGNER, PAYOUT_WORKER_SIGNER_NAME: 'worker-1' };
   const sending = world.startWorker({ environment: { PAYOUT_KEYS_FILE, ...workerKey } });
   // What was signed before the worker's journal was begun is held.
   await sending.said('acquired sender lease');
-  const PAYOUT_SIGNING_KEY_FILE = await writePrivateKey(pathOf('shop.pem'), shop);
-  const own = { PAYOUT_AUDIENCE: TEST_AUDIENCE, PAYOUT_KEYS_FILE, PAYOUT_SIGNING_KEY_FILE };
+  const PAYOUT_SIGNER = await writePrivateKey(pathOf('shop.pem'), shop);
+  const own = { PAYOUT_AUDIENCE: TEST_AUDIENCE, PAYOUT_KEYS_FILE, PAYOUT_SIGNER };
   const output = expect.stringMatching(printed);
   expect(await startExample('signing/pay-signed.ts', own).end()).toEqual({ output, code });
 });

@@ -5,15 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { intentOf } from '../../src/control/intents/intent.js';
-import { IntentSigner } from '../../src/control/intents/intent-signer.js';
 import { formatReceipt } from '../../src/control/intents/receipt.js';
 import { verifyIntent } from '../../src/control/intents/verify-intent.js';
-import { signText } from '../../src/control/keys/ed25519.js';
 import { formatPublicKey } from '../../src/control/keys/signing-key.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
 import { writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 import { HAS_PHP, HAS_PYTHON } from '../control/support/vectors.js';
+import { IntentSigner, signText } from '../control/support/sign-at-once.js';
 
 const PLATFORM = 4242;
 const privateKey = testKey(1);

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import * as errors from '../../src/base/errors.js';
 import { verifyAct, type WantedAct } from '../../src/control/approvals/act.js';
-import { openActSigner } from '../../src/control/keys/open-act-signer.js';
+import { openSigner } from '../../src/control/keys/open-signer.js';
+import type { Signer } from '../../src/control/keys/signer.js';
 import { SignedDecisions } from '../../src/control/operator/sign-decision.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
@@ -287,7 +288,7 @@ describe('an operator with a key', () => {
   let account: OperatorRig['account'];
   let keys: TestKeys;
   let entry: KeyEntry;
-  let signer: ReturnType<typeof openActSigner>;
+  let signer: Signer;
   let operator: PayoutOperator;
 
   beforeEach(async () => {
@@ -295,7 +296,7 @@ describe('an operator with a key', () => {
     keys = await openTestKeys();
     const key = await keys.makeKey('ann');
     entry = { name: 'ann-laptop', role: 'operator', person: 'Ann', public: key.public };
-    signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
+    signer = openSigner(key.file, { keyring: keyringOf(entry), role: 'operator' });
     operator = operatorWith(signer);
   });
   afterEach(async () => {
@@ -303,8 +304,13 @@ describe('an operator with a key', () => {
     await keys.close();
   });
 
-  const operatorWith = (of: ReturnType<typeof openActSigner>): PayoutOperator =>
-    new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer: of });
+  const operatorWith = (of: Signer): PayoutOperator =>
+    new PayoutOperator({
+      platformId: account.platformId,
+      redisUrl: testRedisUrl(),
+      signer: of,
+      audience: TEST_AUDIENCE,
+    });
 
   const verify = (text: string | undefined, wanted: WantedAct) =>
     verifyAct(account.platformId, requireAct(text), wanted, keyringOf(entry), Date.now());
@@ -404,7 +410,7 @@ describe('an operator with a key', () => {
     await account.ledger.enqueue([aPayout('bare')]);
     await sendOnce(account.ledger, 'rejected', 'bare');
     const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'bare' }, { payoutId: 'nobody' }, { payoutId: 'q' }];
-    const found = await change({ ...RETRY, payouts }, new SignedDecisions(signer));
+    const found = await change({ ...RETRY, payouts }, new SignedDecisions({ signer, audience: TEST_AUDIENCE }));
     expect(found.map((error) => error?.message.split(':')[0])).toEqual([
       ...[undefined, expect.stringMatching(/^Payout bare carries no signature/), 'Payout nobody not found', undefined],
     ]);

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import {
@@ -11,7 +10,6 @@ import {
   WaitTimeoutError,
 } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
-import { IntentSigner, PayoutSigner } from '../../src/control/intents/intent-signer.js';
 import { intentOf } from '../../src/control/intents/intent.js';
 import { type IntentVerdict, verifyIntent } from '../../src/control/intents/verify-intent.js';
 import type { PayoutProducer, PayoutProducerOptions } from '../../src/control/payout-producer.js';
@@ -25,6 +23,9 @@ import { account, enter, names } from '../ledger/support/use-account.js';
 import { until } from '../support/until.js';
 import { payoutInput } from './support/payout-input.js';
 import { openProducer, producer, useProducer, waiting } from './support/use-producer.js';
+import { IntentSigner } from '../control/support/sign-at-once.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
+import type { Signer } from '../../src/control/keys/signer.js';
 
 useProducer();
 
@@ -210,15 +211,18 @@ const FULL: PayoutInput = payoutInput({
 });
 
 const KEY = { name: 'shop', privateKey };
+const SIGNER = keySigner('shop', privateKey);
 const open = (options: Partial<PayoutProducerOptions> = {}): PayoutProducer =>
-  openProducer({ signingKey: KEY, audience: TEST_AUDIENCE, ...options });
-const unsigned = (): PayoutProducer => open({ signingKey: undefined });
-const signerOf = (key = KEY, clock = systemClock): PayoutSigner =>
-  new PayoutSigner({ audience: TEST_AUDIENCE, key, platformId: account.platformId, clock });
+  openProducer({ signer: SIGNER, audience: TEST_AUDIENCE, ...options });
+const unsigned = (): PayoutProducer => open({ signer: undefined });
+const signerOf = (key = KEY, clock = systemClock): IntentSigner =>
+  new IntentSigner({ audience: TEST_AUDIENCE, key, platformId: account.platformId, clock });
 
 /** A payout that was signed before, as it comes in a line of JSON. */
-function signedBefore(signer: PayoutSigner): PayoutInput {
-  const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
+function signedBefore(signer: IntentSigner): PayoutInput {
+  const fields = payoutInputSchema.parse(FULL);
+  const given = { metadata: JSON.stringify(fields.metadata), requestedBy: fields.requestedBy };
+  const signed = signer.sign(fields, given);
   return JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
 }
 
@@ -236,10 +240,9 @@ function ago(ms: number): typeof systemClock {
 }
 
 describe('a producer with a signing key', () => {
-  it('signs what the ledger stores, byte for byte, of many payouts too, also with a key as PEM', async () => {
+  it('signs what the ledger stores, byte for byte, of many payouts too', async () => {
     const notBefore = new Date(Date.now() + DAY_MS).toISOString().replace('Z', '+00:00');
-    const signingKey = { name: 'shop', privateKey: pem };
-    await open({ signingKey }).enqueueMany([{ ...FULL, notBefore }, payoutInput({ payoutId: 'p-2' })]);
+    await open().enqueueMany([{ ...FULL, notBefore }, payoutInput({ payoutId: 'p-2' })]);
     for (const payoutId of ['p-1', 'p-2'])
       expect(await verify(payoutId)).toMatchObject({ kind: 'verified', signer: { name: 'shop' } });
     expect(await account.ledger.get('p-1')).toMatchObject({
@@ -321,18 +324,17 @@ describe('enqueueing again', () => {
   });
 });
 
-it('the option audience is required with a signingKey', () => {
+it('the option audience is required with a signer', () => {
   expect(() => open({ audience: undefined })).toThrow(
-    /^audience: is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE/,
+    /^audience: is required with signer and keysFile: the worker's PAYOUT_AUDIENCE/,
   );
 });
 
-it.each<[string, { name: string; privateKey: KeyObject | string }, string]>([
-  ['no key', { name: 'shop', privateKey: pem.slice(0, 60) }, 'signingKey.privateKey: holds no private key'],
-  ['nothing', { name: 'shop', privateKey: undefined as never }, 'signingKey.privateKey: must be a KeyObject'],
-  ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
-])('the option signingKey is refused with %s, and never shown', (_what, signingKey, message) => {
-  const attempt = (): PayoutProducer => open({ signingKey });
+it.each<[string, Signer, string]>([
+  ['no function', { name: 'shop', sign: undefined as never }, 'signer: must be an object with sign'],
+  ['the key as its name', keySigner(pem, privateKey), 'signer.name: must be 1 to 32 of'],
+])('the option signer is refused with %s, and never shown', (_what, signer, message) => {
+  const attempt = (): PayoutProducer => open({ signer });
   expect(attempt).toThrow(InvalidConfigError);
   expect(attempt).toThrow(message);
   expect(messageOf(attempt)).not.toContain(pem.split('\n')[1]?.slice(0, 20));

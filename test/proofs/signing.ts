@@ -1,24 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { signText } from '../../src/control/keys/ed25519.js';
-import type { ActSigner } from '../../src/control/approvals/act-signer.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { journalPath } from '../../src/journal/journal-files.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
 
 const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
 
-const SIGNING_KEY = { name: 'shop', privateKey: SHOP };
+export const SIGNING = { signer: keySigner('shop', SHOP), audience: TEST_AUDIENCE };
 
-export const SIGNING = { signingKey: SIGNING_KEY, audience: TEST_AUDIENCE };
-
-export const OPERATOR: ActSigner = {
-  name: 'ann',
-  audience: TEST_AUDIENCE,
-  sign: async (text) => Promise.resolve(signText(text, ANN)),
-};
+export const OPERATOR = { signer: keySigner('ann', ANN), audience: TEST_AUDIENCE };
 
 export const UNSIGNED: PayoutInput = {
   payoutId: 'P-unsigned',
@@ -46,8 +39,8 @@ export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
     workerEnvironment: {
       PAYOUT_AUDIENCE: TEST_AUDIENCE,
       PAYOUT_KEYS_FILE: keysFile,
-      PAYOUT_WORKER_KEY_FILE: await writePrivateKey(join(dir, 'worker.pem'), WORKER),
-      PAYOUT_WORKER_KEY_NAME: 'worker',
+      PAYOUT_WORKER_SIGNER: await writePrivateKey(join(dir, 'worker.pem'), WORKER),
+      PAYOUT_WORKER_SIGNER_NAME: 'worker',
     },
   };
 }

@@ -20,6 +20,7 @@ export const throwingObserver: WorkerObserver = {
   journalSynced: fail,
   polled: fail,
   signatureRefused: fail,
+  receiptFailed: fail,
   jobsRecreated: fail,
   jobWorkerReplaced: fail,
 };

@@ -112,6 +112,7 @@ const others: readonly Case[] = [
   ['a key in Redis that cannot be read', [of7('unreadable_keys', changesTo(1))], 'KeysUnreadable'],
   ['a changed policy', [policy('a', untilGone), policy('b', since(`1+0x${HALF_HOUR}`))], 'PolicyChanged'],
   ['the first policy of a worker', [policy('a', since(`1+0x${HALF_HOUR}`))], ''],
+  ['a receipt that could not be signed', [of7('receipts_failed_total', changesTo(1))], 'ReceiptsFailed'],
   ['an unreadable keyring', [series('keys_reload_failed', changesTo(1))], 'KeysReloadFailed'],
   ...(
     [

@@ -136,8 +136,8 @@ async function prepareControl({ world: { dir }, environment, platformId }: Rig) 
   }
   Object.assign(environment, {
     PAYOUT_KEYS_FILE: await writeKeyring(join(dir, 'keys.json'), keys),
-    PAYOUT_WORKER_KEY_FILE: await writePrivateKey(join(dir, 'worker.pem'), testKey(2)),
-    PAYOUT_WORKER_KEY_NAME: worker.name,
+    PAYOUT_WORKER_SIGNER: await writePrivateKey(join(dir, 'worker.pem'), testKey(2)),
+    PAYOUT_WORKER_SIGNER_NAME: worker.name,
     PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'),
   });
 }

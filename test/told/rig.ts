@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/base/logger.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
-import { TEST_AUDIENCE, testKey } from '../control/support/keys.js';
+import { TEST_AUDIENCE, testSigner } from '../control/support/keys.js';
 import { runCli, startCli, type RunningCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../worker/support/own-redis.js';
@@ -128,8 +128,7 @@ export class Rig {
   }
 
   openSigningProducer() {
-    const signingKey = { name: 'shop', privateKey: testKey(1) };
-    return new PayoutProducer({ ...this.world.account, signingKey, audience: TEST_AUDIENCE });
+    return new PayoutProducer({ ...this.world.account, signer: testSigner('shop', 1), audience: TEST_AUDIENCE });
   }
 
   /** Status 0 when no process listens. */

@@ -3,7 +3,7 @@ import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { pollPayout } from '../../src/worker/poll-payout.js';
 import { ReceiptSigner } from '../../src/control/intents/receipt.js';
-import { testKey, TEST_AUDIENCE } from '../control/support/keys.js';
+import { testSigner, TEST_AUDIENCE } from '../control/support/keys.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
 import { httpResponse, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
 import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
@@ -34,10 +34,14 @@ async function accept(txhash: string) {
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
-async function poll(said: object, logger = silentLogger, meanwhile = async () => Promise.resolve()) {
+async function poll(
+  said: object,
+  logger = silentLogger,
+  meanwhile = async () => Promise.resolve(),
+  signer = testSigner('worker-1', 1),
+) {
   const { clock, platformId } = account;
-  const key = { name: 'worker-1', privateKey: testKey(1) };
-  const receipts = new ReceiptSigner({ key, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
+  const receipts = new ReceiptSigner({ signer, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
   const getStatus = async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash));

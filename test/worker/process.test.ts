@@ -17,6 +17,7 @@ import { startOwnRedis } from './support/own-redis.js';
 import { openWorkerIn, untilLeased, untilSent, untilSettled, worldOfTest } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
 
 const NOBODY_THERE = 'redis://127.0.0.1:1';
 const ACCOUNT = { platformId: 4242, baseUrl: 'http://127.0.0.1:1', secretKey: 'k-start' };
@@ -131,7 +132,9 @@ it('a revoked key signs nothing any more, a new one does; a bad file changes not
   await untilLeased(worker);
   const failed = async () => readMetric((await worker.get('/metrics')).body, 'payouts_keys_reload_failed');
   const producerWith = (name: string, privateKey: typeof SHOP) =>
-    closeAfterTest(new PayoutProducer({ ...world.account, audience: TEST_AUDIENCE, signingKey: { name, privateKey } }));
+    closeAfterTest(
+      new PayoutProducer({ ...world.account, audience: TEST_AUDIENCE, signer: keySigner(name, privateKey) }),
+    );
   const pay = async (producer: PayoutProducer, payoutId: string) => {
     await producer.enqueueMany(cents([payoutId]));
     expect(await producer.waitFor(payoutId, WAIT)).toMatchObject({ state: 'completed' });

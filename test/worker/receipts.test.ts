@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { formatReceipt, receiptOf } from '../../src/control/intents/receipt.js';
-import { signText } from '../../src/control/keys/ed25519.js';
 import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { toReceiptFields } from '../../src/ledger/control-record.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
@@ -16,6 +15,8 @@ import { startNotify } from '../notifications/support/notify-process.js';
 import { startReceiver } from '../notifications/support/receiver.js';
 import { until } from '../support/until.js';
 import { openWorld, untilLeased, type PayoutWorld } from './support/payout-world.js';
+import { signText } from '../control/support/sign-at-once.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
 
 /** A worker with a key pays two signed payouts; then someone alters them in Redis, and a producer with the keyring reads. */
 
@@ -48,11 +49,11 @@ beforeAll(async () => {
   redis = connectRedis(world.redisUrl, 'commands');
   const keyFile = await writePrivateKey(join(world.dir, 'worker-1.pem'), WORKER);
   keysFile = await writeKeys(SHOP_ENTRY, WORKER_ENTRY);
-  const key = { PAYOUT_WORKER_KEY_FILE: keyFile, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
+  const key = { PAYOUT_WORKER_SIGNER: keyFile, PAYOUT_WORKER_SIGNER_NAME: 'worker-1' };
   // What was signed before the worker's journal was begun is held.
   await untilLeased(world.startWorker({ environment: { PAYOUT_KEYS_FILE: keysFile, ...key } }));
   reader = openProducer({ keysFile });
-  const shop = openProducer({ signingKey: { name: 'shop', privateKey: SHOP } });
+  const shop = openProducer({ signer: keySigner('shop', SHOP) });
   const common = { paymentId: 1, amount: '0.01', metadata: { order: 7 } };
   await shop.enqueue({ payoutId: 'paid', addressTo: 'wallet-paidxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', ...common });
   await shop.enqueue({ payoutId: 'lost', addressTo: FAILS, ...common });

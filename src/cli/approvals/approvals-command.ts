@@ -94,7 +94,7 @@ and why a payout is held, are what Redis says. Without a key, --offline prints w
 Exit codes: 4 the state of a payout does not allow it, or the key rejected it before. 5 a signature is missing or does not count, or
 the person signed or requested the payout. Of many, all others were approved.`,
         'payouts approve invoice-77 --key ~/ann.pem',
-        'payouts approve --batch 2030-01-salaries --ssh-key ~/.ssh/id_ed25519.pub --reason "checked against the payroll"',
+        'payouts approve --batch 2030-01-salaries --key ssh:$HOME/.ssh/id_ed25519.pub --reason "checked against the payroll"',
         'payouts approve invoice-77 --offline --key-name ann > to-sign.jsonl',
         'payouts approve --file signed.jsonl',
       ),
@@ -157,8 +157,8 @@ function decide(command: Command, context: CliContext, decision: ApprovalDecisio
 }
 
 /** A decision signed elsewhere already has its key, time and reason. */
-function refuseOthers(command: Command, { key, sshKey, keyName, reason, expiresIn, offline }: DecisionFlags): void {
-  if ([key, sshKey, keyName, reason, expiresIn, offline].every((flag) => flag === undefined)) return;
+function refuseOthers(command: Command, { key, keyName, reason, expiresIn, offline }: DecisionFlags): void {
+  if ([key, keyName, reason, expiresIn, offline].every((flag) => flag === undefined)) return;
   command.error('error: --file stores what was signed elsewhere: leave the other options out');
 }
 

@@ -2,7 +2,8 @@ import type { Approval, ApprovalDecision, SignedApproval } from '../../ledger/co
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
-import { type ActSigner, findSigningKey } from '../../control/approvals/act-signer.js';
+import { findSigningKey } from '../../control/keys/find-signing-key.js';
+import type { Signer } from '../../control/keys/signer.js';
 import {
   APPROVAL_LIFETIME_MS,
   formatApproval,
@@ -63,7 +64,7 @@ interface Approver {
   readonly name: string;
   readonly audience: string;
   readonly person: string;
-  readonly signer: ActSigner | undefined;
+  readonly signer: Signer | undefined;
 }
 
 const WORDS = {

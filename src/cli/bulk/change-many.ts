@@ -1,4 +1,3 @@
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { SignedDecisions } from '../../control/operator/sign-decision.js';
 import { type Actor, lastMessage, type Payout, toLine } from '../../ledger/payout.js';
 import { PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
@@ -10,7 +9,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { requireOperator } from '../context/confirm.js';
 import { checkBatch, refuse } from '../context/flags.js';
 import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
-import { describeSigning, type SigningFlags } from '../context/signer.js';
+import { type Decider, describeSigning, type SigningFlags } from '../context/signer.js';
 import { readSelectionFile } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
 import type { ChosenPayout, Selection } from './survey-payouts.js';
@@ -35,7 +34,7 @@ export interface Change {
     context: CliContext,
     payoutId: string,
     actor: Actor,
-    signer: ActSigner | undefined,
+    decider: Decider | undefined,
     flags: ChangeFlags,
   ) => Promise<Payout>;
   readonly done: string;
@@ -53,7 +52,7 @@ export async function changeMany(
   payoutIds: readonly string[],
   flags: ChangeFlags,
   actor: Actor,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
 ): Promise<void> {
   const { batch, state, file, message, dryRun } = flags;
   checkBatch(batch);
@@ -66,10 +65,10 @@ export async function changeMany(
   const text = message?.toLowerCase();
   await withAccount(context, async (account) => {
     const bulk = {
-      ...toLedgerSteps(account, change.to, actor, signer),
+      ...toLedgerSteps(account, change.to, actor, decider),
       from: state === undefined ? change.from : [state],
       matches: (payout: Payout) => text === undefined || lastMessage(payout)?.toLowerCase().includes(text) === true,
-      describe: (payouts: string) => change.describe(payouts, describeSigning(signer)),
+      describe: (payouts: string) => change.describe(payouts, describeSigning(decider)),
       describeDone: change.describeDone,
       describeKept: async () =>
         change.to === 'cancelled' ? describeKept(account.ledger.connection, KEEP_COMMAND, signal) : '',
@@ -95,19 +94,19 @@ async function select(
 
 /**
  * The scripts are short, so Redis can serve the sender between them.
- * @param signer - signs each payout that will be sent again
+ * @param decider - signs each payout that will be sent again
  */
 export function toLedgerSteps(
   account: LedgerAccess,
   to: PayoutState,
   actor: Actor,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
 ): BulkSteps {
   return {
     // One at a time: a failed step must not lose signatures that needed a touch.
-    atOnce: signer?.isInteractive === true ? 1 : PAYOUTS_PER_CHANGE,
+    atOnce: decider?.signer.isInteractive === true ? 1 : PAYOUTS_PER_CHANGE,
     everyMs: 'rest',
-    apply: async (payouts) => changeByState(account, payouts, to, actor, signer),
+    apply: async (payouts) => changeByState(account, payouts, to, actor, decider),
     wasChanged: (payout) => wasSentAgainBy(actor, payout),
   };
 }
@@ -117,10 +116,10 @@ async function changeByState(
   payouts: readonly ChosenPayout[],
   to: PayoutState,
   actor: Actor,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
 ): Promise<(Error | undefined)[]> {
   const errors: (Error | undefined)[] = [];
-  const decisions = signer && new SignedDecisions(signer);
+  const decisions = decider && new SignedDecisions(decider);
   for (const from of new Set(payouts.map(({ state }) => state))) {
     const group = payouts.filter(({ state }) => state === from);
     errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor, decisions)));

@@ -1,4 +1,3 @@
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor, Payout } from '../../ledger/payout.js';
@@ -8,7 +7,7 @@ import { withAccount, withGateway } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireOperator } from '../context/confirm.js';
 import { nameFlags, readVariable } from '../context/flags.js';
-import { describeSigning, type SigningFlags } from '../context/signer.js';
+import { describeSigning, type SigningFlags, type Decider } from '../context/signer.js';
 import { toLedgerSteps } from './change-many.js';
 import { readSelectionFile, type SelectedPayout } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
@@ -55,14 +54,14 @@ const UNCHECKED_AT_ONCE = 50;
 
 /**
  * Resolves the payouts of a file, or all that are `unknown`.
- * @param signer - signs each payout that was not sent
+ * @param decider - signs each payout that was not sent
  */
 export async function resolveMany(
   context: CliContext,
   kind: Resolution['kind'],
   flags: ResolveFlags,
   actor: Actor,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
 ): Promise<void> {
   const { force, file, dryRun, expectCount, yes } = flags;
   const asksForCount = kind === 'not_sent';
@@ -78,7 +77,7 @@ export async function resolveMany(
     withAccount(context, async (account) => {
       const change = {
         ...{ ...toSteps(account), from: ['unknown'] as const, asksForCount, describeDone },
-        describe: (payouts: string) => `${describe(payouts)}${describeSigning(signer)}`,
+        describe: (payouts: string) => `${describe(payouts)}${describeSigning(decider)}`,
       };
       await runBulk(context, account, change, selection, flags, signal);
     });
@@ -88,7 +87,7 @@ export async function resolveMany(
       nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash, unchecked }, actor));
   if (kind !== 'sent') {
     await run((account) => ({
-      ...toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, signer),
+      ...toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, decider),
       // The row names its attempt, so a repeated command is told by that.
       ...(kind === 'not_sent' && { wasChanged: () => false, findStale }),
     }));

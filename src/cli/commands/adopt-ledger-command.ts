@@ -4,11 +4,17 @@ import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
 import { describeMissing, readJournals } from '../../operator/adopt-ledger.js';
 import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { hasKeyring, readAudience } from '../context/keys.js';
-import { addSigningOptions, describeSigning, openSigner, SIGNING_HELP, type SigningFlags } from '../context/signer.js';
+import {
+  addSigningOptions,
+  describeSigning,
+  openDecider,
+  SIGNING_HELP,
+  type SigningFlags,
+  type Decider,
+} from '../context/signer.js';
 import { formatTable } from '../output/format-table.js';
 import { formatAmount, formatTime, shorten } from '../../base/format.js';
 import type { Actor } from '../../ledger/payout.js';
@@ -46,22 +52,22 @@ application enqueue again what it misses before that. docs/runbooks/ledger-misma
     )
     .action(async (flags: Flags) => {
       const actor = await readActor(flags);
-      const signer = await openSigner(context, flags);
+      const decider = await openDecider(context, flags);
       const { giveUp = [], json, yes } = flags;
       if (flags.gateway) {
-        await adoptGateway(context, actor, signer, flags);
+        await adoptGateway(context, actor, decider, flags);
         return;
       }
       const journalDirs = flags.journal ?? (await defaultDirs(context, giveUp));
       const review = async (plan: AdoptionPlan): Promise<void> => {
         context.writeError(describePlan(plan));
         if (!isComplete(plan)) throw incomplete(context, journalDirs, plan);
-        if (!yes) await confirm(`Adopt this ledger${describeSigning(signer)}?`, context.terminal);
+        if (!yes) await confirm(`Adopt this ledger${describeSigning(decider)}?`, context.terminal);
       };
       const { plan, adoption } = await withOperator(
         context,
         async (operator) => operator.adoptLedger({ journalDirs, giveUp, review }, actor),
-        signer,
+        decider,
       );
       if (json) context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));
       else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');
@@ -72,17 +78,17 @@ application enqueue again what it misses before that. docs/runbooks/ledger-misma
 async function adoptGateway(
   context: CliContext,
   actor: Actor,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
   { yes, json }: Flags,
 ): Promise<void> {
   const audience = readAudience(context.environment);
   const before = await withAccount(context, async ({ ledger }) => ledger.readAudience());
   if (before !== audience && !yes) {
     const former = before === undefined ? 'no gateway yet' : `"${before}"`;
-    const question = `The ledger is bound to ${former}. Bind it to "${audience}"${describeSigning(signer)}?`;
+    const question = `The ledger is bound to ${former}. Bind it to "${audience}"${describeSigning(decider)}?`;
     await confirm(question, context.terminal);
   }
-  const changed = await withOperator(context, async (operator) => operator.adoptGateway(audience, actor), signer);
+  const changed = await withOperator(context, async (operator) => operator.adoptGateway(audience, actor), decider);
   if (json) context.writeJson({ audience, before: before ?? null, changed });
   else if (changed)
     context.write(`The ledger is bound to "${audience}": workers of this gateway send, all others refuse.\n`);

@@ -6,7 +6,7 @@ import { withAccount, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { addActorOptions, help, readActor, refuse } from '../context/flags.js';
 import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
-import { addSigningOptions, describeSigning, openSigner, SIGNING_HELP } from '../context/signer.js';
+import { addSigningOptions, describeSigning, openDecider, SIGNING_HELP } from '../context/signer.js';
 
 const CANCEL: Change = {
   from: UNSENT_STATES,
@@ -24,8 +24,8 @@ const RETRY: Change = {
   from: ['rejected'],
   to: 'queued',
   isSigned: () => true,
-  changeOne: (context, payoutId, actor, signer) =>
-    withOperator(context, async (operator) => operator.retry(payoutId, actor), signer),
+  changeOne: (context, payoutId, actor, decider) =>
+    withOperator(context, async (operator) => operator.retry(payoutId, actor), decider),
   done: 'is queued again',
   then: '',
   describe: (payouts, signing) => `Send ${payouts} again${signing}`,
@@ -36,10 +36,10 @@ const RELEASE: Change = {
   ...RETRY,
   from: ['held'],
   // Releasing a payout that was never sent needs no key.
-  isSigned: ({ key, sshKey, keyName }) => [key, sshKey, keyName].some((flag) => flag !== undefined),
-  changeOne: (context, payoutId, actor, signer, flags) => {
+  isSigned: ({ key, keyName }) => [key, keyName].some((flag) => flag !== undefined),
+  changeOne: (context, payoutId, actor, decider, flags) => {
     const unpaidAttempt = readAttempt(flags);
-    return withOperator(context, async (operator) => operator.release(payoutId, actor, { unpaidAttempt }), signer);
+    return withOperator(context, async (operator) => operator.release(payoutId, actor, { unpaidAttempt }), decider);
   },
   then: '; the worker checks it before it is sent',
   describe: (payouts) => `Release ${payouts}`,
@@ -126,17 +126,17 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       if (!isOne && change === CANCEL && actor.reason === NO_REASON)
         command.error('error: many payouts need a --reason');
       const attempt = readAttempt(flags);
-      const signer = !flags.dryRun && change.isSigned(flags) ? await openSigner(context, flags) : undefined;
+      const decider = !flags.dryRun && change.isSigned(flags) ? await openDecider(context, flags) : undefined;
       if (!isOne) {
         if (attempt !== undefined) command.error('error: --attempt goes with one payoutId', { exitCode: 2 });
         // One payout needs none of it.
         const { changeMany } = await import('../bulk/change-many.js');
-        await changeMany(context, change, payoutIds, flags, actor, signer);
+        await changeMany(context, change, payoutIds, flags, actor, decider);
         return;
       }
-      const payout = await change.changeOne(context, payoutId, actor, signer, flags);
+      const payout = await change.changeOne(context, payoutId, actor, decider, flags);
       if (flags.json) context.writeJson(payout);
-      else context.write(`Payout ${payoutId} ${change.done}${describeSigning(signer)}${change.then}.\n`);
+      else context.write(`Payout ${payoutId} ${change.done}${describeSigning(decider)}${change.then}.\n`);
       if (change !== CANCEL) return;
       const signal = context.stopSignal();
       const kept = await withAccount(context, async ({ ledger }) =>
@@ -162,12 +162,12 @@ function checkChoice(
   if (file !== undefined && batch !== undefined) command.error('error: give --file or --batch, not both');
 }
 
-function readAttempt({ attempt, key, sshKey }: ChangeFlags): number | undefined {
+function readAttempt({ attempt, key }: ChangeFlags): number | undefined {
   if (attempt === undefined) return undefined;
   const message = !/^[1-9]\d{0,8}$/.test(attempt)
     ? `must be a whole number from 1 on, not ${JSON.stringify(attempt)}`
-    : key === undefined && sshKey === undefined
-      ? 'states under signature that an attempt paid nothing: give --key or --ssh-key too'
+    : key === undefined
+      ? 'states under signature that an attempt paid nothing: give --key too'
       : undefined;
   if (message !== undefined) refuse('--attempt', message);
   return Number(attempt);

@@ -32,7 +32,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
       'after',
       help(
         `The same payout id with the same data is the same payout: run the command again if you are not sure. With other data it is refused
-(exit code 4). With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME it is signed for 7 days; run the command again to renew that.`,
+(exit code 4). With PAYOUT_SIGNER and PAYOUT_SIGNER_NAME it is signed for 7 days; run the command again to renew that.`,
         'payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
         'payouts enqueue --payout-id bonus-3 --payment-id 4 --amount 100 --address-to rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe --destination-tag 4711',
       ),

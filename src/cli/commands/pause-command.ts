@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { ConflictError } from '../../base/errors.js';
 import { formatCount } from '../../base/format.js';
 import { readJournal } from '../../journal/journal-reader.js';
@@ -11,11 +10,12 @@ import { confirm } from '../context/confirm.js';
 import { addActorOptions, readActor, help } from '../context/flags.js';
 import {
   addSigningOptions,
-  describeSigner,
+  describeDecider,
   describeSigning,
-  openSigner,
+  openDecider,
   SIGNING_HELP,
   type SigningFlags,
+  type Decider,
 } from '../context/signer.js';
 
 export function definePauseCommand(command: Command, context: CliContext): void {
@@ -49,17 +49,18 @@ export function defineResumeCommand(command: Command, context: CliContext): void
 Each who paused it has a pause of their own, and it sends again once none remains. An account that a send journal objects to is not
 resumed (exit code 4). ${SIGNING_HELP}`,
         'payouts resume --reason "the gateway has lifted the block"',
-        'payouts resume --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"',
+        'payouts resume --key ssh:$HOME/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"',
       ),
     )
     .action(async (flags: Actor & SigningFlags & { readonly of?: string; readonly json?: true }) => {
       const actor = await readActor(flags);
-      const signer = await openSigner(context, flags);
-      const result = await withOperator(context, async (operator) => operator.resume(actor, { of: flags.of }), signer);
+      const decider = await openDecider(context, flags);
+      const result = await withOperator(context, async (operator) => operator.resume(actor, { of: flags.of }), decider);
       if (flags.json) context.writeJson(result);
       else {
         const { platformId, changed, pauses } = result;
-        const remains = pauses.length > 0 ? `stays paused: ${describePauses(pauses)}` : describeResume(changed, signer);
+        const remains =
+          pauses.length > 0 ? `stays paused: ${describePauses(pauses)}` : describeResume(changed, decider);
         context.write(`Account ${platformId} ${remains}.\n`);
       }
     });
@@ -69,10 +70,10 @@ function describePauses(pauses: PauseState['pauses']): string {
   return pauses.map(({ reason, by }) => `${reason} (by ${by})`).join('; ');
 }
 
-function describeResume(changed: boolean, signer: ActSigner | undefined): string {
-  if (changed) return `sends again${describeSigning(signer)}`;
-  if (signer === undefined) return 'was not paused';
-  return `was not paused; what ${describeSigner(signer)} signed is kept for workers that keep a pause of their own`;
+function describeResume(changed: boolean, decider: Decider | undefined): string {
+  if (changed) return `sends again${describeSigning(decider)}`;
+  if (decider === undefined) return 'was not paused';
+  return `was not paused; what ${describeDecider(decider)} signed is kept for workers that keep a pause of their own`;
 }
 
 interface NewAccountFlags extends Actor {

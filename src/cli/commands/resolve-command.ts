@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatMoney, formatTime } from '../../base/format.js';
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor } from '../../ledger/payout.js';
@@ -13,7 +12,14 @@ import { withAccount, withGateway } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { addActorOptions, help, nameFlags, readActor, refuse } from '../context/flags.js';
-import { addSigningOptions, describeSigner, describeSigning, openSigner, SIGNING_HELP } from '../context/signer.js';
+import {
+  addSigningOptions,
+  describeDecider,
+  describeSigning,
+  openDecider,
+  SIGNING_HELP,
+  type Decider,
+} from '../context/signer.js';
 import { formatFacts } from '../output/format-table.js';
 
 const HELP = help(
@@ -69,9 +75,9 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
       const kind = parseKind(flags, command);
       const decision = payoutId === undefined ? undefined : parseDecision(kind, flags, command);
       if (payoutId === undefined) requireMany(kind, flags, command);
-      const signer = kind === 'not_sent' && !flags.dryRun ? await openSigner(context, flags) : undefined;
-      if (payoutId === undefined || decision === undefined) await resolveMany(context, kind, flags, actor, signer);
-      else await resolveOne(context, payoutId, decision, flags, actor, signer);
+      const decider = kind === 'not_sent' && !flags.dryRun ? await openDecider(context, flags) : undefined;
+      if (payoutId === undefined || decision === undefined) await resolveMany(context, kind, flags, actor, decider);
+      else await resolveOne(context, payoutId, decision, flags, actor, decider);
     });
 }
 
@@ -87,18 +93,19 @@ async function resolveOne(
   decision: Resolution,
   { attempt, force, yes, json }: ResolveFlags,
   actor: Actor,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
 ): Promise<void> {
   const resolve = async (gateway?: Gateway): Promise<void> => {
     const payout = await withAccount(context, async (account) => {
       const asks = decision.kind === 'not_sent' && !yes && context.terminal.input.isTTY === true;
       const decided = { payoutId, ...(attempt !== undefined && { attempt: parseAttempt(attempt) }) };
-      if (asks) await confirmSendAgain(context, account.ledger, decided, signer);
-      const operator = new PayoutOperator({ account, gateway, signer });
+      if (asks) await confirmSendAgain(context, account.ledger, decided, decider);
+      const operator = new PayoutOperator({ account, gateway, ...decider });
       return nameFlags(async () => operator.resolve(decided, decision, actor));
     });
     if (json) context.writeJson(payout);
-    else context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}${describeSigning(signer)}.\n`);
+    else
+      context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}${describeSigning(decider)}.\n`);
   };
   if (decision.kind !== 'sent' || force) await resolve();
   else await withGateway(context, resolve);
@@ -172,12 +179,12 @@ function parseDecision(
   return { kind, txhash, unchecked: force === true };
 }
 
-/** Shows the payment that would be repeated and its signer, and asks. */
+/** Shows the payment that would be repeated and its decider, and asks. */
 async function confirmSendAgain(
   { terminal, colours, writeError }: CliContext,
   ledger: PayoutLedger,
   { payoutId, attempt = 0 }: DecidedPayout,
-  signer: ActSigner | undefined,
+  decider: Decider | undefined,
 ): Promise<void> {
   const payout = await ledger.require(payoutId);
   if (attempt !== payout.attempt && payout.state === 'unknown') {
@@ -193,7 +200,7 @@ async function confirmSendAgain(
     ['could arrive until', payout.inFlightUntil && `${formatTime(payout.inFlightUntil)} UTC: look again after that`],
     ['attempts so far', payout.attempt],
     ['not sent was', `attempt ${attempt}`],
-    ['signed with', signer && describeSigner(signer)],
+    ['signed with', decider && describeDecider(decider)],
   ]);
   writeError(`${payoutId}\n${facts}`);
   await confirm('Send it again? If it was paid, it is paid twice.', terminal);

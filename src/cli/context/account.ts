@@ -3,13 +3,13 @@ import type { PayoutProducer, PayoutProducerOptions } from '../../control/payout
 import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { systemClock, within } from '../../base/clock.js';
 import { readConfig } from '../../base/config.js';
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { InvalidConfigError, NotFoundError, PayoutError } from '../../base/errors.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '../../queues/open-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
+import type { Decider } from './signer.js';
 
 export function readAccountOptions({ environment, logger }: CliContext): AccountConnectionOptions {
   const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'GATEWAY_PLATFORM_ID'], environment);
@@ -35,15 +35,15 @@ export async function withAccount<Result>(
 
 /**
  * Closes the operator after `use`, also if it fails. Input errors name the flags.
- * @param signer - signs what workers with a keyring require
+ * @param decider - signs what workers with a keyring require
  */
 export async function withOperator<Result>(
   context: CliContext,
   use: (operator: PayoutOperator) => Promise<Result>,
-  signer?: ActSigner,
+  decider?: Decider,
 ): Promise<Result> {
   const { PayoutOperator } = await import('../../control/payout-operator.js');
-  const operator = new PayoutOperator({ ...readAccountOptions(context), signer });
+  const operator = new PayoutOperator({ ...readAccountOptions(context), ...decider });
   try {
     return await nameFlags(async () => use(operator));
   } finally {
@@ -60,7 +60,7 @@ export async function withProducer<Result>(
   use: (producer: PayoutProducer) => Promise<Result>,
   signing: Pick<
     PayoutProducerOptions,
-    'signingKey' | 'audience' | 'checkAddresses' | 'checkPaymentIds' | 'requireCurrencies'
+    'signer' | 'audience' | 'checkAddresses' | 'checkPaymentIds' | 'requireCurrencies'
   > = {},
 ): Promise<Result> {
   const { PayoutProducer } = await import('../../control/payout-producer.js');

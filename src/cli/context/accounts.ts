@@ -10,6 +10,7 @@ import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
 import { parseInput, platformIdField, toProblems } from '../../base/fields.js';
 import { parseJson } from '../../base/parse-json.js';
+import { resolveSigner } from '../../control/keys/signer-text.js';
 import { readSecretFile, readTrustedFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
@@ -77,7 +78,7 @@ function chooseOnly(environment: Environment, chosen: number): Environment {
 
 function toEnvironment(
   environment: Environment,
-  { platformId, baseUrl, secretKeyFile, signingKeyFile, signingKeyName, ...settings }: FileAccount,
+  { platformId, baseUrl, secretKeyFile, signer, signerName, ...settings }: FileAccount,
   file: string,
 ): Environment {
   const variables = Object.fromEntries(
@@ -87,11 +88,11 @@ function toEnvironment(
     ]),
   );
   const signing =
-    signingKeyFile === undefined
+    signer === undefined
       ? {}
       : {
-          [CONTROL_SETTINGS.signingKeyFile.variable]: resolve(dirname(file), signingKeyFile),
-          [CONTROL_SETTINGS.signingKeyName.variable]: signingKeyName,
+          [CONTROL_SETTINGS.signer.variable]: resolveSigner(signer, dirname(file)),
+          [CONTROL_SETTINGS.signerName.variable]: signerName,
         };
   const secretKey = ACCOUNT_IDENTITY.secretKey.variable;
   return {
@@ -112,15 +113,14 @@ const fileAccountSchema = z
     baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
     /** Relative to the accounts file. */
     secretKeyFile: z.string().min(1, 'must not be empty'),
-    /** Relative to the accounts file. File and name replace `PAYOUT_SIGNING_KEY_FILE` and `PAYOUT_SIGNING_KEY_NAME`. */
-    signingKeyFile: CONTROL_SETTINGS.signingKeyFile.rule.optional(),
-    signingKeyName: CONTROL_SETTINGS.signingKeyName.rule.optional(),
+    /** Relative to the accounts file. Both replace `PAYOUT_SIGNER` and `PAYOUT_SIGNER_NAME`. */
+    signer: CONTROL_SETTINGS.signer.rule.optional(),
+    signerName: CONTROL_SETTINGS.signerName.rule.optional(),
     ...partialAccountSettingsSchema.shape,
   })
-  .superRefine(({ signingKeyFile, signingKeyName }, context) => {
-    if ((signingKeyFile === undefined) === (signingKeyName === undefined)) return;
-    const [given, missing] =
-      signingKeyName === undefined ? ['signingKeyFile', 'signingKeyName'] : ['signingKeyName', 'signingKeyFile'];
+  .superRefine(({ signer, signerName }, context) => {
+    if ((signer === undefined) === (signerName === undefined)) return;
+    const [given, missing] = signerName === undefined ? ['signer', 'signerName'] : ['signerName', 'signer'];
     context.addIssue({ code: 'custom', path: [missing], message: `is required, because ${given} is set`, input: '' });
   });
 
@@ -160,11 +160,11 @@ export function readPolicyFiles(environment: Environment): ReadonlyMap<number, s
 }
 
 function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
-  // A worker signs no payouts: it ignores the signing key.
+  // A worker signs no payouts: it ignores their signer.
   return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
     ...account,
-    signingKeyFile: undefined,
-    signingKeyName: undefined,
+    signer: undefined,
+    signerName: undefined,
     secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
   }));
 }

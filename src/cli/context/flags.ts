@@ -47,8 +47,6 @@ export function systemUser(): string {
 /** Options with another name on the command line. */
 const FLAGS: Readonly<Record<string, string>> = {
   journalDirs: '--journal',
-  keyFile: '--key',
-  sshKeyFile: '--ssh-key',
 };
 
 /** Names options in errors as typed: `payoutId` becomes `--payout-id`. */

@@ -1,10 +1,11 @@
 import { type Environment, mayReadOpenSecrets, readConfig } from '../../base/config.js';
-import { InvalidConfigError } from '../../base/errors.js';
+import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
 import { audienceOf } from '../../base/settings.js';
 import type { ApprovalCheck } from '../../control/approvals/approvable-payout.js';
 import type { ReceiptVerdict, ReceiptVerifier } from '../../control/intents/receipt.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
-import { readSigningKey, type SigningKey } from '../../control/keys/signing-key.js';
+import { openSigner } from '../../control/keys/open-signer.js';
+import type { Signer } from '../../control/keys/signer.js';
 import type { PayoutProducerOptions } from '../../control/payout-producer.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
 import type { Payout } from '../../ledger/payout.js';
@@ -13,44 +14,48 @@ import { readVariable } from './flags.js';
 
 /**
  * Signs payouts of the environment's account; undefined if they are not signed.
- * @throws InvalidConfigError if the file or the name is missing, or the file is not usable
+ * @throws InvalidConfigError if the signer or its name is missing, or it cannot be opened
  */
-export function readEnvironmentKey(environment: Environment): SigningKey | undefined {
-  return readKey('PAYOUT_SIGNING_KEY', environment);
+export function readPayoutSigner(environment: Environment): Signer | undefined {
+  return readSigner('PAYOUT_SIGNER', environment);
 }
 
 /** Signs a worker's final states; undefined if they are not signed. */
-export function readWorkerKey(environment: Environment): SigningKey | undefined {
-  return readKey('PAYOUT_WORKER_KEY', environment);
+export function readWorkerSigner(environment: Environment): Signer | undefined {
+  return readSigner('PAYOUT_WORKER_SIGNER', environment);
 }
 
-function readKey(variable: 'PAYOUT_SIGNING_KEY' | 'PAYOUT_WORKER_KEY', environment: Environment) {
-  const [fileVariable, nameVariable] = [`${variable}_FILE`, `${variable}_NAME`] as const;
-  const { [fileVariable]: file, [nameVariable]: name } = readConfig([fileVariable, nameVariable], environment);
-  if (file === undefined && name === undefined) return undefined;
-  if (file === undefined) {
-    throw invalid(fileVariable, `is required, because ${nameVariable} is set: the file of that key`);
-  }
+function readSigner(variable: 'PAYOUT_SIGNER' | 'PAYOUT_WORKER_SIGNER', environment: Environment) {
+  const nameVariable = `${variable}_NAME` as const;
+  const { [variable]: from, [nameVariable]: name } = readConfig([variable, nameVariable], environment);
+  if (from === undefined && name === undefined) return undefined;
+  if (from === undefined) throw invalid(variable, `is required, because ${nameVariable} is set: where that key is`);
   if (name === undefined) {
-    throw invalid(nameVariable, `is required, because ${fileVariable} is set: the key's name in the keyring`);
+    throw invalid(nameVariable, `is required, because ${variable} is set: the key's name in the keyring`);
   }
+  // Only a program needs it, and other commands need not read it.
+  const keyring = from.startsWith('exec:') ? findKeys(environment) : undefined;
   try {
-    return { name, privateKey: readSigningKey(file, mayReadOpenSecrets(environment)) };
+    return openSigner(from, { name, keyring, environment, allowReadableSecrets: mayReadOpenSecrets(environment) });
   } catch (error) {
-    throw invalid(fileVariable, `${file} ${(error as Error).message}`);
+    if (!(error instanceof InvalidInputError)) throw error;
+    const fields: Readonly<Record<string, string>> = { signer: variable, name: nameVariable };
+    throw new InvalidConfigError(
+      error.problems.map(({ field, message }) => ({ field: fields[field] ?? field, message })),
+    );
   }
 }
 
 /** Both undefined if payouts are not signed. */
-export function readSigning(environment: Environment): Pick<PayoutProducerOptions, 'signingKey' | 'audience'> {
-  const signingKey = readEnvironmentKey(environment);
-  return { signingKey, audience: signingKey && readAudience(environment) };
+export function readSigning(environment: Environment): Pick<PayoutProducerOptions, 'signer' | 'audience'> {
+  const signer = readPayoutSigner(environment);
+  return { signer, audience: signer && readAudience(environment) };
 }
 
-export function requireSigningKey(environment: Environment): SigningKey {
-  const key = readEnvironmentKey(environment);
-  if (key !== undefined) return key;
-  throw invalid('PAYOUT_SIGNING_KEY_FILE', 'is required: the file of the key that signs, see `payouts keys generate`');
+export function requirePayoutSigner(environment: Environment): Signer {
+  const signer = readPayoutSigner(environment);
+  if (signer !== undefined) return signer;
+  throw invalid('PAYOUT_SIGNER', 'is required: where the key is that signs, see `payouts keys generate`');
 }
 
 function invalid(field: string, message: string): InvalidConfigError {

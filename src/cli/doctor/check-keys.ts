@@ -1,11 +1,13 @@
 import { type Keyring, type KeyRole, readKeyringFile } from '../../control/keys/keyring.js';
 import { readPolicyFile } from '../../control/policy/policy-file.js';
-import type { SigningKey } from '../../control/keys/signing-key.js';
-import { InvalidConfigError } from '../../base/errors.js';
+import { OtherKeyError, type Signer, trySigner } from '../../control/keys/signer.js';
+import type { Environment } from '../../base/config.js';
+import { InvalidConfigError, SignerError } from '../../base/errors.js';
 import { formatCount } from '../../base/format.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { findReceiptKeyProblem } from '../../control/keys/receipt-key.js';
+import { findKeyProblem, otherKey } from '../../control/keys/check-receipt-signer.js';
 import { describeOtherGateway } from '../../worker/sender/journal-audit.js';
+import { readPayoutSigner, readWorkerSigner } from '../context/keys.js';
 import { toKeyViews, type KeyView } from '../keys/describe-keys.js';
 import { ok, problem, warning, type Finding } from './check-result.js';
 
@@ -13,19 +15,18 @@ const FILE = 'PAYOUT_KEYS_FILE';
 const KEYGEN = 'payouts keys generate NAME --person PERSON --out FILE --role';
 
 /**
- * Whether payouts must be signed, and the keyring and the worker's key are usable now and for the next weeks.
+ * Whether payouts must be signed, and the keyring is usable now and for the next weeks.
  * @param file - of the keyring; undefined if nothing has to be signed
  * @param now - wall clock, ms
  */
 export function checkKeys(
   file: string | undefined,
-  readWorkerKey: () => SigningKey | undefined,
   now: number,
 ): { readonly keyring: Keyring | undefined; readonly findings: readonly Finding[] } {
   if (file === undefined) {
     const detail = `${FILE} is not set: anyone who can write to Redis can pay himself`;
     const fix = `To have only signed payouts sent, follow docs/control.md: it begins with \`${KEYGEN} producer\`.`;
-    return { keyring: undefined, findings: [warning(detail, fix), ...checkWorkerKey(readWorkerKey, undefined)] };
+    return { keyring: undefined, findings: [warning(detail, fix)] };
   }
   let keyring: Keyring;
   try {
@@ -36,7 +37,7 @@ export function checkKeys(
     const fix = `No worker starts with it. Correct it (\`payouts keys check\` reads it again); \`${KEYGEN} producer\` prints an entry.`;
     return { keyring: undefined, findings: [problem(detail, fix)] };
   }
-  const findings = [...checkEntries(keyring, file, now), ...checkWorkerKey(readWorkerKey, keyring)];
+  const findings = [...checkEntries(keyring, file, now)];
   const count = formatCount(keyring.keys.length, 'key');
   return {
     keyring,
@@ -79,18 +80,39 @@ function isValid({ status }: KeyView): boolean {
   return status === 'valid' || status === 'expires soon';
 }
 
-function* checkWorkerKey(
-  readWorkerKey: () => SigningKey | undefined,
+/** Whether each signer of this host signs, with the key that the keyring has. @param keyring - undefined: not compared */
+export async function checkSigners(environment: Environment, keyring: Keyring | undefined): Promise<Finding[]> {
+  const found = await Promise.all([
+    checkSigner('PAYOUT_SIGNER', () => readPayoutSigner(environment), keyring),
+    checkSigner('PAYOUT_WORKER_SIGNER', () => readWorkerSigner(environment), keyring),
+  ]);
+  return found.filter((finding) => finding !== undefined);
+}
+
+const SIGNERS = {
+  PAYOUT_SIGNER: { role: 'producer', without: 'No payout can be enqueued here' },
+  PAYOUT_WORKER_SIGNER: { role: 'worker', without: 'No worker starts with a wrong key, and receipts are missing' },
+} as const;
+
+async function checkSigner(
+  variable: keyof typeof SIGNERS,
+  read: () => Signer | undefined,
   keyring: Keyring | undefined,
-): Generator<Finding> {
-  const fix = `No worker starts with it. \`${KEYGEN} worker\` makes a key, and prints the entry for the keyring; PAYOUT_WORKER_KEY_NAME is its name there.`;
+): Promise<Finding | undefined> {
+  const { role, without } = SIGNERS[variable];
+  const fix = `${without}. Start the agent or program, or correct ${variable} (docs/control.md#signers). \`${KEYGEN} ${role}\` makes a key, and prints the entry for the keyring; ${variable}_NAME is its name there.`;
   try {
-    const key = readWorkerKey();
-    const found = key && keyring && findReceiptKeyProblem(key, keyring);
-    if (found !== undefined) yield problem(`PAYOUT_WORKER_KEY_NAME ${found}`, fix);
+    const signer = read();
+    if (signer === undefined) return undefined;
+    const wrong = keyring && findKeyProblem(signer.name, role, keyring);
+    if (wrong !== undefined) return problem(`${variable}_NAME ${wrong}`, fix);
+    await trySigner(signer, keyring?.find(signer.name));
+    return ok(`${variable} signs, with the key "${signer.name}"`);
   } catch (error) {
+    if (error instanceof OtherKeyError) return problem(`${variable}_NAME ${otherKey(variable)}`, fix);
+    if (error instanceof SignerError) return problem(`${variable}: ${error.message}`, fix);
     if (!(error instanceof InvalidConfigError)) throw error;
-    yield problem(error.problems.map(({ field, message }) => `${field} ${message}`).join('; '), fix);
+    return problem(error.problems.map(({ field, message }) => `${field} ${message}`).join('; '), fix);
   }
 }
 

@@ -14,10 +14,9 @@ import type { Keyring } from '../../control/keys/keyring.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import { openAccount } from '../../queues/open-account.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
-import { readWorkerKey } from '../context/keys.js';
 import { accountChecks } from './check-account.js';
 import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-journal.js';
-import { checkAudience, checkKeys, checkPolicy } from './check-keys.js';
+import { checkAudience, checkKeys, checkPolicy, checkSigners } from './check-keys.js';
 import { checkClock, checkRedis, checkRedisReplicas, redisChecks } from './check-redis.js';
 import { type BeginCheck, type Check, type CheckResult, runEach } from './check-result.js';
 import { checkGateway, checkOtherAccounts, checkWorker } from './check-services.js';
@@ -50,7 +49,7 @@ export async function* runChecks(
     if (there !== undefined) yield* runEach(redisChecks(there, allowVolatileRedis, clock), begin);
     // Reads files in this thread.
     const { keyring, findings } = begin('keys')
-      ? checkKeys(settings.keysFile, () => readWorkerKey(environment), clock.wallNow())
+      ? checkKeys(settings.keysFile, clock.wallNow())
       : { keyring: undefined, findings: [] };
     const platformIds = accounts.map(({ platformId }) => platformId);
     // Without a port, perhaps no worker serves there. Port 0 does not say which one is used.
@@ -62,6 +61,7 @@ export async function* runChecks(
     ];
     yield* runEach(first, begin);
     yield* findings.map((finding) => ({ name: 'keys', ...finding }));
+    yield* runEach([['signers', async () => checkSigners(environment, keyring)]], begin);
     if (isServed) yield* runEach([ofWorker], begin);
     if (there !== undefined) {
       yield* runEach([['other accounts', async () => checkOtherAccounts(there, platformIds, clock)]], begin);

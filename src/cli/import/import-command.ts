@@ -4,7 +4,7 @@ import { readConfig } from '../../base/config.js';
 import { ConflictError, StoppedError } from '../../base/errors.js';
 import { formatCount, formatDuration } from '../../base/format.js';
 import { checkSignable, PayoutSigner, signAllForLedger } from '../../control/intents/intent-signer.js';
-import type { SigningKey } from '../../control/keys/signing-key.js';
+import { type Signer, trySigner } from '../../control/keys/signer.js';
 import { type NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
@@ -15,7 +15,7 @@ import { readFacts, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireOperator } from '../context/confirm.js';
 import { checkBatch, help, readVariable } from '../context/flags.js';
-import { readAudience, readEnvironmentKey } from '../context/keys.js';
+import { readAudience, readPayoutSigner } from '../context/keys.js';
 import { checkFile, type CheckedPayout, type FileCheck, refuseUnusable } from './check-rows.js';
 import { type CurrencyTotal, formatCover, formatTotals } from './currency-totals.js';
 import { findTwins, TWIN_DAYS, type Twins } from './find-twins.js';
@@ -37,7 +37,7 @@ const HELP = help(
 priority, not_before, metadata, requested_by. JSON lines have payoutId, paymentId and so on. docs/import.md has the rules.
 
 Every row is checked before anything is enqueued, and every error names its line. After a stop run the same command again:
-payouts that already exist are counted, never doubled. With PAYOUT_SIGNING_KEY_FILE the payouts are signed.
+payouts that already exist are counted, never doubled. With PAYOUT_SIGNER the payouts are signed.
 
 Exit codes: 0 all are in the queue. 1 stopped, or Redis unavailable: run it again. 2 rows have errors, nothing was enqueued. 4 some
 payouts already exist, or were removed, with different data; all others were enqueued.`,
@@ -82,7 +82,7 @@ interface ImportRun {
   readonly flags: Flags;
   /** Between two sends of the account, ms. */
   readonly intervalMs: number;
-  readonly key: SigningKey | undefined;
+  readonly signer: Signer | undefined;
   readonly audience: string | undefined;
   readonly signal: AbortSignal;
   readonly counts: EnqueueCounts;
@@ -115,16 +115,17 @@ async function importFile(context: CliContext, path: string, flags: Flags): Prom
     environment,
   );
   // Fails before a large file is read.
-  const key = readEnvironmentKey(environment);
-  const audience = key === undefined || dryRun ? undefined : readAudience(environment);
+  const signer = readPayoutSigner(environment);
+  if (signer !== undefined && !dryRun) await trySigner(signer, undefined);
+  const audience = signer === undefined || dryRun ? undefined : readAudience(environment);
   if (!yes && !dryRun) requireOperator(terminal, path);
   const signal = context.stopSignal();
   const source = await openSource(path, signal, undefined, flags.delimiter);
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
   const facts = await readFacts(context);
-  const run: ImportRun = { context, source, flags, intervalMs, key, audience, signal, counts, facts };
+  const run: ImportRun = { context, source, flags, intervalMs, signer, audience, signal, counts, facts };
   const check = (payout: NewPayout): void => {
-    if (key !== undefined) checkSignable(payout, Date.now());
+    if (signer !== undefined) checkSignable(payout, Date.now());
   };
   const checkAll = async (listed?: ListedCurrencies) =>
     checkFile(context, source, { batch, checksums, listed, check }, signal);
@@ -198,7 +199,7 @@ async function enqueueAll(run: ImportRun, checked: readonly CheckedPayout[]): Pr
 
 /** An existing payout is a result, so a second run continues the first. */
 async function* enqueueChunks(
-  { key, audience, signal }: ImportRun,
+  { signer, audience, signal }: ImportRun,
   account: LedgerAccess,
   checked: readonly CheckedPayout[],
 ): AsyncGenerator<readonly EnqueueResult[]> {
@@ -208,9 +209,11 @@ async function* enqueueChunks(
       yield checked.slice(start, start + CHUNK_SIZE).map(({ payout }) => payout);
     }
   };
-  const isSigning = key !== undefined && audience !== undefined;
-  const signer = isSigning ? new PayoutSigner({ key, audience, ...account.ledger.connection }) : undefined;
-  const own = signer && { signAll: async (payouts: readonly NewPayout[]) => signAllForLedger(signer, payouts) };
+  const isSigning = signer !== undefined && audience !== undefined;
+  const payoutSigner = isSigning ? new PayoutSigner({ signer, audience, ...account.ledger.connection }) : undefined;
+  const own = payoutSigner && {
+    signAll: async (payouts: readonly NewPayout[]) => signAllForLedger(payoutSigner, payouts),
+  };
   yield* (await PayoutIntake.open(account)).enqueueChunks(chunks(), own);
 }
 

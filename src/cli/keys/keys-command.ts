@@ -1,5 +1,4 @@
 import type { StoredSignature } from '../../ledger/control-record.js';
-import { setImmediate } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type KeyFinder, readKeyringFile } from '../../control/keys/keyring.js';
 import { PayoutSigner } from '../../control/intents/intent-signer.js';
@@ -10,7 +9,7 @@ import { NotVerifiedError } from '../../base/errors.js';
 import type { NewPayout, Payout } from '../../ledger/payout.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { readAudience, requireKeyring, requireKeys, requireSigningKey } from '../context/keys.js';
+import { readAudience, requireKeyring, requireKeys, requirePayoutSigner } from '../context/keys.js';
 import { help, readVariable } from '../context/flags.js';
 import { checkFile, refuseUnusable } from '../import/check-rows.js';
 import { openSource } from '../import/open-source.js';
@@ -81,7 +80,7 @@ function addSign(parent: Command, context: CliContext): void {
       'after',
       help(
         `Reads payouts as \`payouts import\` does, and writes them as JSON lines for \`payouts import\` on another host (docs/import.md).
-Needs GATEWAY_PLATFORM_ID, PAYOUT_SIGNING_KEY_FILE, PAYOUT_SIGNING_KEY_NAME, and PAYOUT_AUDIENCE or GATEWAY_BASE_URL. If any row
+Needs GATEWAY_PLATFORM_ID, PAYOUT_SIGNER, PAYOUT_SIGNER_NAME, and PAYOUT_AUDIENCE or GATEWAY_BASE_URL. If any row
 has an error, nothing is written (exit code 2).`,
         'payouts keys sign < payouts.jsonl > signed.jsonl',
         'payouts keys sign salaries.csv | ssh queue-host payouts import - --yes',
@@ -94,8 +93,13 @@ has an error, nothing is written (exit code 2).`,
 async function signFile(path: string, context: CliContext): Promise<void> {
   const { environment } = context;
   const platformId = readVariable('GATEWAY_PLATFORM_ID', environment);
-  const key = requireSigningKey(environment);
-  const signer = new PayoutSigner({ key, platformId, audience: readAudience(environment), clock: systemClock });
+  const audience = readAudience(environment);
+  const signer = new PayoutSigner({
+    signer: requirePayoutSigner(environment),
+    platformId,
+    audience,
+    clock: systemClock,
+  });
   const signal = context.stopSignal();
   const source = await openSource(path, signal);
   const checksums = readVariable('PAYOUT_CHECK_ADDRESSES', environment);
@@ -104,14 +108,11 @@ async function signFile(path: string, context: CliContext): Promise<void> {
   };
   const file = await checkFile(context, source, { checksums, check }, signal);
   refuseUnusable(source, file.check, 'signed', 'fix them');
-  for (const [index, { payout }] of file.checked.entries()) {
-    const { signed, ...fields } = signer.sign(withoutSignature(payout));
-    context.writeJson({ ...fields, ...signed });
-    if (index % SIGNED_AT_ONCE === 0) await setImmediate();
-  }
+  const payouts = file.checked.map(({ payout }) => withoutSignature(payout));
+  // Printed at the end, because a signer may fail in the middle.
+  const lines = await signer.signAll(payouts);
+  for (const { signed, ...fields } of lines) context.writeJson({ ...fields, ...signed });
 }
-
-const SIGNED_AT_ONCE = 500;
 
 function withoutSignature(payout: NewPayout): NewPayout {
   return payout.signed === undefined ? payout : { ...payout, signed: undefined };

@@ -309,15 +309,15 @@ function toVariables({ keys, keysFile, policyFile }: KeyFiles, audience: string 
   const fileOf = (role: KeyRole): string => keys.find((key) => key.role === role)?.file ?? '';
   return {
     producer: {
-      PAYOUT_SIGNING_KEY_FILE: fileOf('producer'),
-      PAYOUT_SIGNING_KEY_NAME: PRODUCER,
+      PAYOUT_SIGNER: fileOf('producer'),
+      PAYOUT_SIGNER_NAME: PRODUCER,
       PAYOUT_AUDIENCE: audience,
     },
     worker: {
       PAYOUT_KEYS_FILE: keysFile,
       PAYOUT_POLICY_FILE: policyFile,
-      PAYOUT_WORKER_KEY_FILE: fileOf('worker'),
-      PAYOUT_WORKER_KEY_NAME: WORKER,
+      PAYOUT_WORKER_SIGNER: fileOf('worker'),
+      PAYOUT_WORKER_SIGNER_NAME: WORKER,
       PAYOUT_AUDIENCE: own,
     },
     operator: { PAYOUT_KEYS_FILE: keysFile, PAYOUT_AUDIENCE: audience },

@@ -9,7 +9,7 @@ import { parseInput } from '../../base/fields.js';
 import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../base/settings.js';
 import { readWorkerAccounts } from '../context/accounts.js';
 import { CommandFailedError } from '../context/exit-code.js';
-import { readWorkerKey } from '../context/keys.js';
+import { readWorkerSigner } from '../context/keys.js';
 import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import { startHealthServer } from '../../worker/monitoring/health-server.js';
@@ -56,7 +56,7 @@ send without its response then becomes unknown. SIGHUP reads PAYOUT_KEYS_FILE an
 }
 
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
-  const { settings: all, accounts, receiptKey } = readWorkerSetup(environment);
+  const { settings: all, accounts, receiptSigner } = readWorkerSetup(environment);
   const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = { ...all, accountsFile: undefined };
   const logger = createLogger(logLevel);
   for (const { variable, meant } of findMisspelt(environment)) {
@@ -77,7 +77,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
   const health = await startHealthServer({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   logger.info({ url: health.url }, 'serving /healthz, /readyz and /metrics');
   try {
-    worker = await createPayoutWorker({ ...settings, accounts, receiptKey, observe: metrics.observe, logger }, stop);
+    worker = await createPayoutWorker({ ...settings, accounts, receiptSigner, observe: metrics.observe, logger }, stop);
     if (early.isReloadDue) reload();
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
     await untilAborted(stop);
@@ -167,6 +167,6 @@ function readWorkerSetup(environment: Environment) {
     environment,
   );
   const accounts = readWorkerAccounts(environment);
-  const receiptKey = readWorkerKey(environment);
-  return { settings, accounts, receiptKey };
+  const receiptSigner = readWorkerSigner(environment);
+  return { settings, accounts, receiptSigner };
 }

@@ -4,7 +4,7 @@ import { formatStatement, hashText, StatementError, tryFormat } from '../intents
 import { verifySigner } from '../intents/verify-signature.js';
 import type { KeyFinder } from '../keys/keyring.js';
 import { namesPerson } from '../keys/person.js';
-import type { ActSigner } from './act-signer.js';
+import type { Signer } from '../keys/signer.js';
 
 /**
  * The lines that are signed. Those of the payment are empty unless it is an approval.
@@ -53,7 +53,7 @@ export function paymentOf({ paymentId, amount, symbol = '', addressTo }: SignedF
  */
 export function makeApproval(
   { payoutId, intent, decision, reason, payment }: AskedApproval,
-  { name: by, audience }: Pick<ActSigner, 'name' | 'audience'>,
+  { name: by, audience }: { readonly name: string; readonly audience: string },
   now: number,
   lifetimeMs: number,
 ): Approval {
@@ -63,7 +63,7 @@ export function makeApproval(
   return { audience, payoutId, ...payment, ...said, expiresAt: new Date(now + lifetimeMs).toISOString() };
 }
 
-export async function signApproval(signer: ActSigner, platformId: number, approval: Approval): Promise<SignedApproval> {
+export async function signApproval(signer: Signer, platformId: number, approval: Approval): Promise<SignedApproval> {
   return { ...approval, signature: await signer.sign(formatApproval(platformId, approval)) };
 }
 

@@ -2,18 +2,18 @@ import type { Clock } from '../../base/clock.js';
 import { InvalidInputError } from '../../base/errors.js';
 import type { IntentSignature, StoredSignature } from '../../ledger/control-record.js';
 import type { NewPayout } from '../../ledger/payout.js';
-import { signText, signTextAside } from '../keys/ed25519.js';
-import type { SigningKey } from '../keys/signing-key.js';
+import type { Signer } from '../keys/signer.js';
 import { formatIntent, intentOf, type SignedFields } from './intent.js';
 import { StatementError } from './statement.js';
 
 export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
+/** Who signs for an account. */
 export interface Signing {
   readonly platformId: number;
   /** The environment of its signatures: from the configuration, never from Redis. */
   readonly audience: string;
-  readonly key: SigningKey;
+  readonly signer: Signer;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 
@@ -24,77 +24,47 @@ interface PreparedText {
   readonly toSignature: (signature: string) => IntentSignature;
 }
 
-export class IntentSigner {
+/** What is signed, from now on for {@link INTENT_LIFETIME_MS}. @throws StatementError */
+export function prepareIntent(
+  fields: SignedFields,
+  { metadata, requestedBy }: Given,
+  { platformId, audience, clock, signer }: Omit<Signing, 'signer'> & { readonly signer: Pick<Signer, 'name'> },
+): PreparedText {
+  const now = clock.wallNow();
+  const [issuedAt, expiresAt] = [new Date(now).toISOString(), new Date(now + INTENT_LIFETIME_MS).toISOString()];
+  const times = { issuedAt, expiresAt };
+  const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
+  const person = requestedBy === undefined ? {} : { requestedBy };
+  return { text, toSignature: (signature) => ({ key: signer.name, signature, audience, ...times, ...person }) };
+}
+
+export class PayoutSigner {
   readonly #signing: Signing;
 
   constructor(signing: Signing) {
     this.#signing = signing;
   }
 
-  sign(fields: SignedFields, given: Given = {}): IntentSignature {
-    const { text, toSignature } = this.#prepare(fields, given);
-    return toSignature(signText(text, this.#signing.key.privateKey));
-  }
-
-  /** Like {@link sign}, on another thread. */
-  async signAside(fields: SignedFields, given: Given = {}): Promise<IntentSignature> {
-    const { text, toSignature } = this.#prepare(fields, given);
-    return toSignature(await signTextAside(text, this.#signing.key.privateKey));
-  }
-
-  #prepare(fields: SignedFields, { metadata, requestedBy }: Given): PreparedText {
-    const { key, platformId, audience, clock } = this.#signing;
-    const now = clock.wallNow();
-    const [issuedAt, expiresAt] = [new Date(now).toISOString(), new Date(now + INTENT_LIFETIME_MS).toISOString()];
-    const times = { issuedAt, expiresAt };
-    const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
-    const person = requestedBy === undefined ? {} : { requestedBy };
-    return { text, toSignature: (signature) => ({ key: key.name, signature, audience, ...times, ...person }) };
-  }
-}
-
-export class PayoutSigner {
-  readonly #signer: IntentSigner;
-  readonly #clock: Pick<Clock, 'wallNow'>;
-
-  constructor(signing: Signing) {
-    this.#signer = new IntentSigner(signing);
-    this.#clock = signing.clock;
-  }
-
   /** @throws InvalidInputError if the signature would expire before the payout may be sent */
   check(payout: NewPayout): void {
-    checkSignable(payout, this.#clock.wallNow());
+    checkSignable(payout, this.#signing.clock.wallNow());
   }
 
   /**
-   * Signs an unsigned payout. Pass the result to the ledger at once, because the metadata is the application's own
-   * object.
+   * Signs unsigned payouts. Their metadata must not change meanwhile.
    * @throws InvalidInputError
-   */
-  sign(payout: NewPayout): NewPayout {
-    if (payout.signed !== undefined) return payout;
-    this.check(payout);
-    try {
-      return { ...payout, signed: this.#signer.sign(payout, givenBy(payout)) };
-    } catch (error) {
-      throw toInputError(error);
-    }
-  }
-
-  /**
-   * Signs unsigned payouts on other threads. Their metadata must not change meanwhile.
-   * @throws InvalidInputError
+   * @throws SignerError if one cannot be signed
    */
   async signAll(payouts: readonly NewPayout[]): Promise<NewPayout[]> {
-    return Promise.all(payouts.map(async (payout) => this.#signAside(payout)));
+    return Promise.all(payouts.map(async (payout) => this.#sign(payout)));
   }
 
-  async #signAside(payout: NewPayout): Promise<NewPayout> {
+  async #sign(payout: NewPayout): Promise<NewPayout> {
     if (payout.signed !== undefined) return payout;
     this.check(payout);
     try {
-      return { ...payout, signed: await this.#signer.signAside(payout, givenBy(payout)) };
+      const { text, toSignature } = prepareIntent(payout, givenBy(payout), this.#signing);
+      return { ...payout, signed: toSignature(await this.#signing.signer.sign(text)) };
     } catch (error) {
       throw toInputError(error);
     }
@@ -111,12 +81,7 @@ function toInputError(error: unknown): unknown {
   return new InvalidInputError([{ field: error.field, message }]);
 }
 
-/** Signs an unsigned payout for the ledger, which lets this process's own signature replace another. */
-export function signForLedger(signer: Pick<PayoutSigner, 'sign'>, payout: NewPayout): NewPayout {
-  return payout.signed === undefined ? asVerified(signer.sign(payout)) : payout;
-}
-
-/** {@link signForLedger} of many, on other threads. */
+/** Signs unsigned payouts for the ledger, which lets this process's own signatures replace others. */
 export async function signAllForLedger(
   signer: Pick<PayoutSigner, 'signAll'>,
   payouts: readonly NewPayout[],

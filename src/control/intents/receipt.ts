@@ -1,8 +1,8 @@
 import { keyNameField } from '../../base/fields.js';
 import type { StoredReceipt, StoredSignature } from '../../ledger/control-record.js';
 import type { Payout } from '../../ledger/payout.js';
-import { signText } from '../keys/ed25519.js';
 import type { KeyFinder, KeyringKey } from '../keys/keyring.js';
+import { inTime, SIGN_WITHIN_MS } from '../keys/signer.js';
 import type { Signing } from './intent-signer.js';
 import { hashIntent, intentOf, type SignedFields } from './intent.js';
 import { formatStatement, StatementError, tryFormat } from './statement.js';
@@ -82,7 +82,14 @@ function refuse(message: string): { readonly kind: 'refused'; readonly message: 
 }
 
 export type ReceiptResult =
-  { readonly kind: 'signed'; readonly receipt: StoredReceipt } | { readonly kind: 'refused'; readonly message: string };
+  | { readonly kind: 'signed'; readonly receipt: StoredReceipt }
+  /** It signs nothing about such a payout. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** The signer gave no signature. */
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** How long a final state waits for its receipt, in ms: longer than an agent or a program may take. */
+const RECEIPT_WITHIN_MS = 2 * SIGN_WITHIN_MS;
 
 export class ReceiptSigner {
   readonly #signing: Signing & { readonly keyring: KeyFinder | undefined };
@@ -94,16 +101,21 @@ export class ReceiptSigner {
 
   /**
    * Signs a payout's final state. A worker with a keyring sends only what a producer signed. So it signs nothing about
-   * any other payout: its record was altered or forged.
+   * any other payout: its record was altered or forged. It never throws, and never waits for long.
    */
-  sign(payout: PaidPayout, state: ReceiptState): ReceiptResult {
-    const { key, platformId, audience, clock } = this.#signing;
+  async sign(payout: PaidPayout, state: ReceiptState): Promise<ReceiptResult> {
+    const { signer, platformId, audience, clock } = this.#signing;
     const doubt = this.#findDoubt(payout);
     if (doubt !== undefined) return refuse(doubt);
     const at = new Date(clock.wallNow()).toISOString();
     const text = tryFormat(() => formatReceipt(platformId, receiptOf(platformId, payout, state, { audience, at })));
     if (text instanceof StatementError) return refuse(text.message);
-    return { kind: 'signed', receipt: { key: key.name, audience, at, signature: signText(text, key.privateKey) } };
+    try {
+      const signature = await inTime('The signer', async () => signer.sign(text), RECEIPT_WITHIN_MS);
+      return { kind: 'signed', receipt: { key: signer.name, audience, at, signature } };
+    } catch (error) {
+      return { kind: 'failed', message: (error as Error).message };
+    }
   }
 
   #findDoubt(payout: PaidPayout): string | undefined {

@@ -9,6 +9,7 @@ import { findLookAlikes, personIdField } from './person.js';
 import { isSshSignature, parseSshKey, SSH_KEY_TYPES, type SshKey, verifySshText } from './ssh.js';
 
 export const KEY_ROLES = ['producer', 'approver', 'operator', 'worker'] as const;
+/** What a key may sign: payouts, approvals, acts, receipts. */
 export type KeyRole = (typeof KEY_ROLES)[number];
 
 const RAW_KEY = /^ed25519:([A-Za-z0-9+/_-]{43})=?$/;
@@ -160,7 +161,11 @@ function findDuplicates(keys: readonly KeyringKey[]): Problem[] {
   });
 }
 
-export function isSignedBy({ public: publicKey }: KeyringKey, text: string, signature: string): boolean {
+export function isSignedBy(
+  { public: publicKey }: Pick<KeyringKey, 'public'>,
+  text: string,
+  signature: string,
+): boolean {
   if (isSshSignature(signature)) return verifySshText(text, signature, publicKey);
   return publicKey.type === 'ssh-ed25519' && verifyText(text, signature, publicKey.key);
 }

@@ -32,11 +32,18 @@ export function isSameKey(one: SshKey, other: SshKey): boolean {
   );
 }
 
+/** As `ssh-add -l` prints it: `SHA256:` and 43 characters of base64. */
+export function fingerprintOf({ type, key, application }: SshKey): string {
+  const fields = [type, bytesOf(key), ...(application === undefined ? [] : [application])];
+  const hash = sha256(Buffer.concat(fields.map((field) => sshField(field))));
+  return `SHA256:${hash.toString('base64').replace(/=+$/, '')}`;
+}
+
 /**
  * Reads OpenSSH's binary fields: a length of four bytes, then the bytes (RFC 4251, section 5).
  * Every method throws RangeError if the data ends early.
  */
-class SshReader {
+export class SshReader {
   readonly #data: Buffer;
   #at = 0;
 

@@ -4,15 +4,15 @@ import type { StoredSignature } from '../../ledger/control-record.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { toChangeError, wrongStateError } from '../../ledger/payout-ledger.js';
 import type { DecisionSigner, ResendDecision } from '../../operator/decision-signer.js';
-import { signAct, type ActSigner } from '../approvals/act-signer.js';
+import { signAct, type ActSigning } from '../approvals/sign-act.js';
 import { hashIntent, intentOf } from '../intents/intent.js';
 import { tryFormat } from '../intents/statement.js';
 
 export class SignedDecisions implements DecisionSigner {
-  readonly #signer: ActSigner;
+  readonly #signing: ActSigning;
 
-  constructor(signer: ActSigner) {
-    this.#signer = signer;
+  constructor(signing: ActSigning) {
+    this.#signing = signing;
   }
 
   async signResend(
@@ -32,7 +32,7 @@ export class SignedDecisions implements DecisionSigner {
     if (signed === undefined) throw unsignedError(payout);
     const intent = hashPayout(platformId, payout, signed);
     const content = { act: 'resend', payoutId, intent, attempt: unpaidAttempt, reason } as const;
-    return signAct(this.#signer, platformId, content, clock.wallNow());
+    return signAct(this.#signing, platformId, content, clock.wallNow());
   }
 
   async signAccountAct(
@@ -41,7 +41,7 @@ export class SignedDecisions implements DecisionSigner {
     { reason }: Actor,
   ): Promise<string> {
     const content = { act, payoutId: '', intent: '', attempt: undefined, reason };
-    return signAct(this.#signer, platformId, content, clock.wallNow());
+    return signAct(this.#signing, platformId, content, clock.wallNow());
   }
 }
 

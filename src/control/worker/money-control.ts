@@ -5,7 +5,7 @@ import type { AccountControl, OpenedAccount, SendControl } from '../../worker/ac
 import type { ControlAccount, ControlRuntime } from '../control-runtime.js';
 import { ReceiptSigner } from '../intents/receipt.js';
 import type { AccountKeyring } from '../keys/current-keyring.js';
-import type { SigningKey } from '../keys/signing-key.js';
+import type { Signer } from '../keys/signer.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
 import { AccountPolicy, publishLoaded } from './account-policy.js';
 import { HoldSource, releaseAdopted } from './hold-releaser.js';
@@ -17,10 +17,10 @@ export class MoneyControl implements AccountControl {
   readonly policy: CurrentPolicy | undefined;
   readonly #account: ControlAccount;
 
-  constructor(account: ControlAccount, policy: CurrentPolicy | undefined, receiptKey: SigningKey | undefined) {
+  constructor(account: ControlAccount, policy: CurrentPolicy | undefined, signer: Signer | undefined) {
     this.#account = { ...account, current: policy };
     this.policy = policy;
-    this.receipts = receiptKey && new ReceiptSigner({ ...account, keyring: account.keyring, key: receiptKey });
+    this.receipts = signer && new ReceiptSigner({ ...account, keyring: account.keyring, signer });
   }
 
   get keyring(): AccountKeyring | undefined {

@@ -47,6 +47,7 @@ export function warnAbout({
     warnOfKeyring(keyring),
     warnOfPolicy(policy),
     warnOfPolls(work),
+    warnOfReceipts(work),
     warnOfAnswers(work),
     warnOfJournal(work),
     warnOfArchive(work),
@@ -141,6 +142,11 @@ function warnOfPolicy(policy: AccountView['policy']): string | undefined {
 function warnOfPolls({ failedPolls }: Work): string | undefined {
   if (failedPolls === undefined || failedPolls.count < FAILED_POLLS) return undefined;
   return `The last ${failedPolls.count} status polls failed: ${failedPolls.reason}`;
+}
+
+function warnOfReceipts({ receiptFailure }: Work): string | undefined {
+  if (receiptFailure === undefined) return undefined;
+  return `A payment ended without a receipt within the last hour: ${receiptFailure}. Producers with the keyring do not see it as verified: see docs/runbooks/keys.md.`;
 }
 
 function warnOfJournal({ shortestSyncMs = 0 }: Work): string | undefined {

@@ -48,6 +48,7 @@ export class RecentWork {
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
   #resumeWasRefused = false;
+  #receiptFailed: { readonly reason: string; readonly at: number } | undefined;
   #archiveTrouble: string | undefined;
 
   constructor(clock: Clock, observer: WorkerObserver) {
@@ -93,6 +94,10 @@ export class RecentWork {
         if (reason === 'resume') this.#resumeWasRefused = true;
         observer.signatureRefused(reason, isTampering);
       },
+      receiptFailed: (reason) => {
+        this.#receiptFailed = { reason, at: clock.now() };
+        observer.receiptFailed(reason);
+      },
       jobsRecreated: (state, count) => {
         this.#jobsRecreated = { count: this.jobsRecreated + count, at: clock.now() };
         observer.jobsRecreated(state, count);
@@ -131,6 +136,12 @@ export class RecentWork {
     return gaps;
   }
 
+  /** Why a payment ended without a receipt, if that was within the hour. */
+  get receiptFailure(): string | undefined {
+    const failed = this.#receiptFailed;
+    return failed !== undefined && this.#isRecent(failed.at) ? failed.reason : undefined;
+  }
+
   /** Missing jobs added again, if the last was within the hour. */
   get jobsRecreated(): number {
     return this.#countRecent(this.#jobsRecreated);
@@ -142,7 +153,11 @@ export class RecentWork {
   }
 
   #countRecent(repair: Repair | undefined): number {
-    return repair !== undefined && this.#clock.now() - repair.at < REPAIR_SHOWN_MS ? repair.count : 0;
+    return repair !== undefined && this.#isRecent(repair.at) ? repair.count : 0;
+  }
+
+  #isRecent(at: number): boolean {
+    return this.#clock.now() - at < REPAIR_SHOWN_MS;
   }
 
   /** Tries since the last send, each of which ended before any byte was written. */

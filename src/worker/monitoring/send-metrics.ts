@@ -47,6 +47,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     labelNames: ['platform_id', 'reason', 'tampering'],
     registers,
   });
+  const receiptFailures = new Counter({
+    name: 'payouts_receipts_failed_total',
+    help: 'Payments that ended without a receipt, because the signer gave no signature.',
+    labelNames: ['platform_id'],
+    registers,
+  });
   const recreatedJobs = new Counter({
     name: 'payouts_jobs_recreated_total',
     help: 'Jobs that were missing from a queue in Redis and were added again, by the state of their payouts.',
@@ -88,6 +94,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     for (const cause of ['gateway', 'disk', 'other']) notSent.inc({ ...account, cause }, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
     for (const reason of TAMPERING_REASONS) refusals.inc({ ...account, reason, tampering: 'true' }, 0);
+    receiptFailures.inc(account, 0);
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
     for (const queue of Object.values(QUEUE_NAMES)) replacedWorkers.inc({ ...account, queue }, 0);
     gateway.begin(account.platform_id);
@@ -117,6 +124,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       },
       signatureRefused(reason, isTampering) {
         refusals.inc({ ...account, reason, tampering: String(isTampering) });
+      },
+      receiptFailed() {
+        receiptFailures.inc(account);
       },
       jobsRecreated(state, count) {
         recreatedJobs.inc({ ...account, state }, count);

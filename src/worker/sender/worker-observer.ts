@@ -37,6 +37,8 @@ export interface WorkerObserver {
    * @param isTampering - someone altered or forged something
    */
   signatureRefused(reason: string, isTampering: boolean): void;
+  /** A payment ended without a receipt, because the signer gave no signature. */
+  receiptFailed(error: string): void;
   /** Payouts of this state had lost their BullMQ job and got another, or theirs could not run. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
   /** The BullMQ worker of this queue hung, and another one replaced it. */
@@ -53,6 +55,7 @@ export const noObserver: WorkerObserver = {
   journalSynced: () => undefined,
   polled: () => undefined,
   signatureRefused: () => undefined,
+  receiptFailed: () => undefined,
   jobsRecreated: () => undefined,
   jobWorkerReplaced: () => undefined,
 };
@@ -76,6 +79,7 @@ function failsafeObserver(observer: WorkerObserver): WorkerObserver {
     'journalSynced',
     'polled',
     'signatureRefused',
+    'receiptFailed',
     'jobsRecreated',
     'jobWorkerReplaced',
   ]);

@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Finding } from '../../../src/cli/audit/finding.js';
 import { verifySend } from '../../../src/cli/audit/verify-send.js';
 import { formatApproval, hashApproval } from '../../../src/control/approvals/approval.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
 import { type Approval, approvalFieldName, toApprovalField } from '../../../src/ledger/control-record.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js';
@@ -24,6 +23,8 @@ import type { CliResult } from '../../support/cli.js';
 import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { endAllWorkers } from '../../worker/support/worker-process.js';
 import { runInProcess } from '../support/in-process.js';
+import { signText } from '../../control/support/sign-at-once.js';
+import { keySigner } from '../../../src/control/keys/signing-key.js';
 
 /** A real worker with keys and a policy has sent payouts; then someone writes to Redis, or to the journal. */
 
@@ -118,7 +119,7 @@ async function sendBoth() {
   const sending = world.startWorker({
     environment: {
       ...{ PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: policyFile, IN_FLIGHT_MAX_MS: '20000' },
-      ...{ PAYOUT_WORKER_KEY_FILE: worker.file, PAYOUT_WORKER_KEY_NAME: 'worker' },
+      ...{ PAYOUT_WORKER_SIGNER: worker.file, PAYOUT_WORKER_SIGNER_NAME: 'worker' },
     },
   });
   await until(`it sends:\n${sending.log()}`, () => sending.log().includes('acquired sender lease'));
@@ -126,7 +127,7 @@ async function sendBoth() {
     redisUrl,
     platformId,
     audience: TEST_AUDIENCE,
-    signingKey: { name: 'shop', privateKey: shop.privateKey },
+    signer: keySigner('shop', shop.privateKey),
   });
   const about = { paymentId: 6, addressTo: WALLET, requestedBy: 'Pat', reference: '=invoice 5' };
   await producer.enqueueMany([

@@ -28,7 +28,7 @@ async function counted(payoutId: string) {
 }
 
 const approve = (payoutId: string, key: keyof ApprovalRig['files'], ...args: string[]) => [
-  ...['approve', payoutId, key === 'bob' ? '--ssh-key' : '--key', rig.files[key], '--yes', ...args],
+  ...['approve', payoutId, '--key', key === 'bob' ? `ssh:${rig.files[key]}` : rig.files[key], '--yes', ...args],
 ];
 
 it('signs what two people verified, one through ssh-keygen', async () => {

@@ -70,7 +70,7 @@ it.each([
   ['adopt-ledger', '--yes'],
 ])('%s needs a key', async (...args) => {
   await sendSigned(cli.ledger, args[0] === 'resolve' ? 'unknown' : 'rejected', 'p');
-  const needed = /^payouts: PAYOUT_KEYS_FILE is set, .*--key FILE .*--ssh-key FILE\.pub.*changed\n$/;
+  const needed = /^payouts: PAYOUT_KEYS_FILE is set, .*--key FILE .*ssh:FILE\.pub.*changed\n$/;
   await cli.refused(5, needed, ...args, ...WHY);
   expect(await cli.states('p')).not.toEqual(['queued']);
 });
@@ -93,7 +93,8 @@ it('resolve signs with a key that the agent alone has, one payout or many', asyn
   await sendSigned(cli.ledger, 'unknown', 'p', 'q', 'r');
   const agent = await startSshAgent(await hidePrivateKey());
   const file = await cli.file('payouts.csv', 'payout_id,attempt', 'q,1', 'r,1');
-  const resolve = async (...args: string[]) => cli.run('resolve', ...args, '--not-sent', '--ssh-key', sshFile, ...WHY);
+  const resolve = async (...args: string[]) =>
+    cli.run('resolve', ...args, '--not-sent', '--key', `ssh:${sshFile}`, ...WHY);
   const one = await resolve('p', '--attempt', '1');
   const many = await resolve('--file', file, '--expect-count', '2');
   await agent.stop();
@@ -108,8 +109,9 @@ it('names the option whose key or file cannot be used', async () => {
   const wrong: readonly [code: number, args: string[], message: RegExp][] = [
     [5, ['--key', join(keys.dir, 'shop.pem')], /"shop" has the role producer/],
     [2, ['--key', join(keys.dir, 'none')], /^payouts: --key: .*cannot be read/],
-    [2, ['--ssh-key', sshFile], /payouts: --ssh-key: was not used by/],
-    [2, ['--key', keyFile, '--ssh-key', sshFile], /one key signs/],
+    [1, ['--key', `ssh:${sshFile}`], /was not used by ssh-keygen/],
+    [2, ['--key', 'agent:MD5:1'], /^payouts: --key: must be agent: and a fingerprint/],
+    [2, ['--key', `exec:${keyFile}`], /^payouts: --key: is exec:, which needs the key's name and the keyring/],
   ];
   for (const [code, args, message] of wrong) {
     await cli.refused(code, message, 'retry', 'p', ...args, ...WHY);

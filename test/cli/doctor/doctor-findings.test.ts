@@ -217,8 +217,8 @@ it('payouts doctor without a keyring says where to begin', async () => {
   expect(out).toMatch(/! keys +PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself\n/);
   expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keys generate NAME .*--role producer`/);
   expect(out).not.toContain('signed journal');
-  const { found } = await doctor.findings({ PAYOUT_WORKER_KEY_NAME: 'worker-1' });
-  expect(found).toContainEqual(problemOf('keys', 'PAYOUT_WORKER_KEY_FILE is required'));
+  const { found } = await doctor.findings({ PAYOUT_WORKER_SIGNER_NAME: 'worker-1' });
+  expect(found).toContainEqual(problemOf('signers', 'PAYOUT_WORKER_SIGNER is required'));
 });
 
 it('payouts doctor judges the keyring', async () => {
@@ -244,10 +244,10 @@ it('payouts doctor judges the keyring', async () => {
 it('payouts doctor names a key for final states that nobody would believe', async () => {
   await adoptJournal();
   const file = await writePrivateKey(inDir('worker.pem'), WORKER);
-  const environment = { PAYOUT_WORKER_KEY_FILE: file, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
+  const environment = { PAYOUT_WORKER_SIGNER: file, PAYOUT_WORKER_SIGNER_NAME: 'worker-1' };
   const worker = keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' });
   const missing = await findWith([shop(), ann()], environment);
-  expect(missing).toEqual({ code: 1, found: [problemOf('keys', 'which has none of that name (got "worker-1")')] });
+  expect(missing).toEqual({ code: 1, found: [problemOf('signers', 'which has none of that name (got "worker-1")')] });
   expect(await findWith([shop(), ann(), worker], environment)).toEqual(FINE);
 });
 

@@ -10,7 +10,7 @@ import { textWith, useCli } from '../support/cli-rig.js';
 
 const cli = useCli();
 const REDIS_OFF = 'redis://127.0.0.1:1';
-const SIGNING = ['PAYOUT_SIGNING_KEY_FILE', 'PAYOUT_SIGNING_KEY_NAME'] as const;
+const SIGNING = ['PAYOUT_SIGNER', 'PAYOUT_SIGNER_NAME'] as const;
 const PAYOUT = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '12.50', '--address-to', 'TXYZ9'];
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000 + 300_000).toISOString();
 
@@ -32,7 +32,7 @@ const generate = (name = 'shop', role = 'producer', person = 'Shop: "A" #1') => 
 /** A key, and the keyring that has it, as who signs and verifies has them in the environment. */
 async function makeKeys() {
   await cli.file('keys.yaml', `version: 1\nkeys:\n${await cli.ok(...generate())}`);
-  const signing = { PAYOUT_SIGNING_KEY_FILE: keyFile, PAYOUT_SIGNING_KEY_NAME: 'shop' };
+  const signing = { PAYOUT_SIGNER: keyFile, PAYOUT_SIGNER_NAME: 'shop' };
   Object.assign(cli.env, { ...signing, PAYOUT_KEYS_FILE: keysFile });
 }
 
@@ -129,17 +129,17 @@ describe('signing', () => {
       cli.env[one] = value;
     }
     await chmod(keyFile, 0o644);
-    await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* is open to every user of this machine/, ...enqueue);
+    await cli.refused(2, /^payouts: PAYOUT_SIGNER: .* is open to every user of this machine/, ...enqueue);
   });
 
   it('takes the key of the account from the accounts file', async () => {
     const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
     const write = async (more: object) =>
-      cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
+      cli.file('accounts.json', JSON.stringify([{ ...own, signer: 'shop.pem', ...more }]));
     cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
     cli.env['PAYOUT_ACCOUNTS_FILE'] = await write({});
-    await cli.refused(2, /signingKeyName: is required, because signingKeyFile is set/, 'enqueue', ...PAYOUT);
-    await write({ signingKeyName: 'shop' });
+    await cli.refused(2, /signerName: is required, because signer is set/, 'enqueue', ...PAYOUT);
+    await write({ signerName: 'shop' });
     await cli.ok('enqueue', ...PAYOUT);
     await cli.ok('keys', 'verify', 'p-1');
   });
@@ -183,7 +183,7 @@ it('payouts keys init prints lines that a shell reads, for any folder', async ()
   const read = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' }).stdout;
   expect(JSON.parse(read)).toMatchObject({
     ...{ PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'), PAYOUT_POLICY_FILE: join(dir, 'policy.yaml') },
-    ...{ PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'), PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem') },
+    ...{ PAYOUT_SIGNER: join(dir, 'producer.pem'), PAYOUT_WORKER_SIGNER: join(dir, 'worker.pem') },
   });
   expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
   expect(stderr).toMatch(/^The send journal in .* counts as complete/);

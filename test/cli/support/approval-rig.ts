@@ -1,11 +1,11 @@
 import { systemClock } from '../../../src/base/clock.js';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { openTestKeys } from '../../control/support/key-files.js';
 import { type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { CliRig } from './cli-rig.js';
+import { IntentSigner } from '../../control/support/sign-at-once.js';
 
 export type ApprovalRig = Awaited<ReturnType<typeof openApprovalRig>>;
 

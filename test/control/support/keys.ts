@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { Keyring, type BoundKeyring, type KeyRole } from '../../../src/control/keys/keyring.js';
-import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
+import { formatPublicKey, keySigner } from '../../../src/control/keys/signing-key.js';
+import type { Signer } from '../../../src/control/keys/signer.js';
 
 /** The private key of a seed of 32 bytes. @param seed - hexadecimal */
 export function privateKeyOf(seed: string): KeyObject {
@@ -11,6 +12,11 @@ export function privateKeyOf(seed: string): KeyObject {
 /** A private key of the tests' own; each number is another. */
 export function testKey(number: number): KeyObject {
   return privateKeyOf(Buffer.alloc(32, number).toString('hex'));
+}
+
+/** Signs with the key of this number. */
+export function testSigner(name: string, number: number): Signer {
+  return keySigner(name, testKey(number));
 }
 
 export function makePrivateKey(): KeyObject {

@@ -1,12 +1,11 @@
 import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
 import { formatApproval } from '../../../src/control/approvals/approval.js';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { hashIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
 import type { KeyRole } from '../../../src/control/keys/keyring.js';
 import type { Approval, IntentSignature, SignedApproval } from '../../../src/ledger/control-record.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { keyEntry, testKey, TEST_AUDIENCE, type KeyEntry } from './keys.js';
+import { IntentSigner, signText } from './sign-at-once.js';
 
 /** What honest people sign in an account; a test says what is different. Keys have the numbers of `testKey`. */
 

@@ -1,9 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatApproval, paymentOf } from '../../../src/control/approvals/approval.js';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { POSITION, readBatchSums } from '../../../src/ledger/reads/batches.js';
 import { writePolicyReport } from '../../../src/ledger/reads/policy-report.js';
@@ -19,6 +17,7 @@ import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { begin, HOLD, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount } from '../../ledger/support/test-account.js';
+import { IntentSigner, signText } from '../../control/support/sign-at-once.js';
 
 const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 

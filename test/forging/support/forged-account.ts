@@ -5,7 +5,6 @@ import { silentLogger } from '../../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import type { Act } from '../../../src/control/approvals/act.js';
 import { formatIntent, hashIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
 import type { Approval, IntentSignature, SignedApproval } from '../../../src/ledger/control-record.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
@@ -14,6 +13,7 @@ import { type NewPayout, type Payout, type PayoutInput, payoutInputSchema } from
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
 import { type KeyEntry, TEST_AUDIENCE, testKey } from '../../control/support/keys.js';
 import * as signed from '../../control/support/signed.js';
+import { signText } from '../../control/support/sign-at-once.js';
 
 const { DAY_MS, entryOf, iso } = signed;
 

@@ -1,6 +1,5 @@
 import { systemClock } from '../../../src/base/clock.js';
 import { parseAct, type SignedAct } from '../../../src/control/approvals/act.js';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
@@ -13,6 +12,7 @@ import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.j
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount } from '../../ledger/support/test-account.js';
 import { testRedisUrl } from '../../support/account.js';
+import { IntentSigner } from '../../control/support/sign-at-once.js';
 
 export const ANN = { by: 'ann', reason: 'ticket 812' };
 

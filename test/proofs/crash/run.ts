@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readWorkerAccounts } from '../../../src/cli/context/accounts.js';
-import { readWorkerKey } from '../../../src/cli/context/keys.js';
+import { readWorkerSigner } from '../../../src/cli/context/keys.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
@@ -123,8 +123,8 @@ async function openRun({ redis, isSigned }: RunOptions) {
     /** Here: a program takes a second to start. */
     async openWorker() {
       const { PAYOUT_KEYS_FILE: keysFile } = workerEnvironment;
-      const [accounts, receiptKey] = [readWorkerAccounts(workerEnvironment), readWorkerKey(workerEnvironment)];
-      workers.push(await createPayoutWorker({ redisUrl: redis.url, journalDir, keysFile, accounts, receiptKey }));
+      const [accounts, receiptSigner] = [readWorkerAccounts(workerEnvironment), readWorkerSigner(workerEnvironment)];
+      workers.push(await createPayoutWorker({ redisUrl: redis.url, journalDir, keysFile, accounts, receiptSigner }));
     },
     async close() {
       await Promise.all([...children.map(endChild), ...workers.map(async (worker) => worker.stop())]);
@@ -144,7 +144,7 @@ async function openSignedAccount(redisUrl: string, platformId: number, dir: stri
   const journalDir = join(dir, 'journal');
   await adoptJournal(journalDir, platformId);
   await enqueueUnsigned(redisUrl, platformId);
-  const operator = new PayoutOperator({ redisUrl, platformId, signer: OPERATOR });
+  const operator = new PayoutOperator({ redisUrl, platformId, ...OPERATOR });
   await operator.pause(ACTOR);
   const resume = async () => {
     if (await keepsPause(journalDir, platformId)) await operator.resume(ACTOR);

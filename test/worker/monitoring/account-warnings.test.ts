@@ -133,6 +133,15 @@ it.each<[string, almost: readonly Told[], raise: readonly Told[], RegExp, ...cle
   }
 });
 
+it('warns for an hour of a payment that ended without a receipt', () => {
+  expectWarnings({}, []);
+  tell(['receiptFailed', 'The ssh-agent cannot be reached: ENOENT']);
+  now += 59 * MINUTE_MS;
+  expectWarnings({}, [/^A payment ended without a receipt .*: The ssh-agent cannot be reached: ENOENT\. .*keys\.md/]);
+  now += MINUTE_MS;
+  expectWarnings({}, []);
+});
+
 const stats = { queued: 1, oldestAgeMs: { ...QUIET.oldestAgeMs, queued: 20 * MINUTE_MS } };
 const DUE: Given = { stats, due: 1 };
 const TOLD = /^1 payout could be sent, .* 10 min/;

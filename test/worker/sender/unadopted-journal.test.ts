@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
 import { UnreadableRecordError } from '../../../src/base/errors.js';
 import { cannotKnow } from '../../../src/worker/sender/journal-audit.js';
@@ -11,6 +10,7 @@ import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { LoopWorld } from '../support/loop-rig.js';
 import { DAY_MS, LEASE_MS, UNAVAILABLE } from '../support/send-rig.js';
+import { IntentSigner } from '../../control/support/sign-at-once.js';
 
 let world: LoopWorld;
 beforeEach(() => {

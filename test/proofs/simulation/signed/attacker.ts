@@ -1,5 +1,4 @@
 import { formatIntent, intentOf } from '../../../../src/control/intents/intent.js';
-import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { Random } from '../../../doubles/random.js';
 import { newPayout, walletOf } from '../../../world/worker.js';
@@ -13,6 +12,7 @@ import {
 } from '../../../world/world-ledger.js';
 import type { Simulation } from '../simulation.js';
 import { KEYS, PLATFORM_ID, signAct, type SimControl, storeAct } from './control.js';
+import { signText } from '../../../control/support/sign-at-once.js';
 
 interface Loot {
   readonly random: Random;

@@ -8,9 +8,8 @@ import {
   ACT_LIFETIME_MS,
 } from '../../../../src/control/approvals/act.js';
 import { formatApproval, paymentOf } from '../../../../src/control/approvals/approval.js';
-import { INTENT_LIFETIME_MS, IntentSigner } from '../../../../src/control/intents/intent-signer.js';
+import { INTENT_LIFETIME_MS } from '../../../../src/control/intents/intent-signer.js';
 import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
-import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { JournalLine, SendLine } from '../../../../src/journal/journal-line.js';
 import type { ApprovalDecision, SignedApproval } from '../../../../src/ledger/control-record.js';
@@ -22,6 +21,7 @@ import { type World, type WorldProcess, WALL_START } from '../../../world/world.
 import type { JournalFile } from '../journal-file.js';
 import { inFlightOf, type Plan, type Settings } from '../plan.js';
 import type { ChanceWorld } from '../simulation.js';
+import { IntentSigner, signText } from '../../../control/support/sign-at-once.js';
 
 export const PLATFORM_ID = 1;
 

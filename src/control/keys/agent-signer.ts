@@ -1,0 +1,134 @@
+import { connect, type Socket } from 'node:net';
+import { SignerError } from '../../base/errors.js';
+import { verifyText } from './ed25519.js';
+import { FewAtATime, inTime } from './signer.js';
+import { fingerprintOf, parseSshKey, sshField, type SshKey, SshReader } from './ssh.js';
+
+/** Messages of the protocol: draft-ietf-sshm-ssh-agent. */
+const REQUEST_IDENTITIES = 11;
+const IDENTITIES_ANSWER = 12;
+const SIGN_REQUEST = 13;
+const SIGN_RESPONSE = 14;
+/** OpenSSH takes no longer ones, and sends none. */
+const LONGEST_ANSWER = 256 * 1024;
+
+/** An agent signs one after the other; a hardware module behind it may have few sessions. */
+const ASKED_AT_ONCE = 32;
+
+/**
+ * Signs with a key of an ssh-agent. Its Ed25519 signature of a text is the plain one.
+ * @param fingerprint - as `ssh-add -l` prints it: `SHA256:` and 43 characters
+ * @param socketPath - SSH_AUTH_SOCK
+ */
+export function agentSigner(fingerprint: string, socketPath: string): (text: string) => Promise<string> {
+  const few = new FewAtATime(ASKED_AT_ONCE);
+  return async (text) =>
+    few.run(async () =>
+      inTime('The ssh-agent', async (end) => {
+        const agent = new AgentConnection(socketPath);
+        end.addEventListener('abort', () => {
+          agent.close();
+        });
+        const { blob, key } = await findKey(agent, fingerprint);
+        return signWith(agent, blob, key, text);
+      }),
+    );
+}
+
+interface AgentKey {
+  readonly blob: Buffer;
+  readonly key: SshKey;
+}
+
+async function findKey(agent: AgentConnection, fingerprint: string): Promise<AgentKey> {
+  const answer = await agent.ask(REQUEST_IDENTITIES, IDENTITIES_ANSWER);
+  for (let left = answer.uint32(); left > 0; left -= 1) {
+    const blob = answer.bytes();
+    // Its comment.
+    answer.bytes();
+    const key = parseKey(blob);
+    if (key === undefined || fingerprintOf(key) !== fingerprint) continue;
+    if (key.type === 'ssh-ed25519') return { blob, key };
+    throw new SignerError(
+      `The key ${fingerprint} is a hardware key, which signs in another form: give its file (ssh:)`,
+    );
+  }
+  throw new SignerError(`The ssh-agent has no Ed25519 key ${fingerprint}: \`ssh-add -l\` lists what it has`);
+}
+
+/** @returns undefined for a key of another kind */
+function parseKey(blob: Buffer): SshKey | undefined {
+  try {
+    return parseSshKey(blob);
+  } catch {
+    return undefined;
+  }
+}
+
+async function signWith(agent: AgentConnection, blob: Buffer, { key }: SshKey, text: string): Promise<string> {
+  const flags = Buffer.alloc(4);
+  const request = Buffer.concat([sshField(blob), sshField(text), flags]);
+  const answer = new SshReader((await agent.ask(SIGN_REQUEST, SIGN_RESPONSE, request)).bytes());
+  const type = answer.text();
+  const signature = answer.bytes().toString('base64url');
+  if (type === 'ssh-ed25519' && verifyText(text, signature, key)) return signature;
+  throw new SignerError('The ssh-agent answered with a signature of another key, or of another text');
+}
+
+/** Asks an agent one thing after the other. */
+class AgentConnection {
+  readonly #socket: Socket;
+  #received = Buffer.alloc(0);
+  #failure: SignerError | undefined;
+  #settle: (() => void) | undefined;
+
+  constructor(socketPath: string) {
+    this.#socket = connect(socketPath);
+    this.#socket
+      .on('data', (data) => {
+        this.#received = Buffer.concat([this.#received, data]);
+        this.#settle?.();
+      })
+      .on('error', ({ message }) => {
+        this.#fail(`The ssh-agent cannot be reached: ${message}`);
+      })
+      .on('close', () => {
+        this.#fail('The ssh-agent closed the connection without an answer');
+      });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** @throws SignerError if the agent refuses, or answers anything else */
+  async ask(type: number, wanted: number, content: Buffer = Buffer.alloc(0)): Promise<SshReader> {
+    this.#socket.write(sshField(Buffer.concat([Buffer.of(type), content])));
+    await new Promise<void>((resolve) => {
+      this.#settle = () => {
+        if (this.#isWhole() || this.#failure !== undefined) resolve();
+      };
+      this.#settle();
+    });
+    if (this.#failure !== undefined && !this.#isWhole()) throw this.#failure;
+    const answer = this.#received.subarray(4);
+    this.#received = Buffer.alloc(0);
+    if (answer[0] === wanted) return new SshReader(answer.subarray(1));
+    throw new SignerError('The ssh-agent refused to sign: is it locked, or was a question of it declined?');
+  }
+
+  /** Notes a failure if there is more than one answer. */
+  #isWhole(): boolean {
+    if (this.#received.length < 4) return false;
+    const length = this.#received.readUInt32BE();
+    const isTooLong = length > LONGEST_ANSWER || this.#received.length > 4 + length;
+    if (isTooLong)
+      this.#failure ??= new SignerError('The ssh-agent gave more than one answer, or no answer of an agent');
+    return !isTooLong && this.#received.length === 4 + length;
+  }
+
+  #fail(message: string): void {
+    this.#failure ??= new SignerError(message);
+    this.#settle?.();
+  }
+}
