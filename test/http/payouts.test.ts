@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ROUTES } from '../../src/http/routes.js';
 import { fuzzDoor, type OpenApi } from './fuzz/fuzz-door.js';
+import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { type Answer, type AskOptions, openDoor, payout, type DoorRig } from './support/door-rig.js';
 
 let rig: DoorRig;
@@ -26,6 +27,23 @@ it('creates a payout once, knows the same again, and names the fields that diffe
   const body = { status: 409, code: 'CONFLICT', fields: ['amount', 'reference'], detail };
   const other = await post(payout('p-1', { amount: '13', reference: 'x' }));
   expect(other).toMatchObject({ status: 409, type: PROBLEM, body });
+});
+
+it('answers 201 once the replicas of Redis have the payout, and 503 while they do not', async () => {
+  const servers = await startMasterWithReplica();
+  const door = await openDoor({ redisUrl: servers.master.url });
+  const enqueue = async (id: string) => door.ask('POST', '/v1/payouts', { body: payout(id) });
+  try {
+    expect(await enqueue('p-1')).toMatchObject({ status: 201 });
+    servers.link.silence(['requests', 'replies']);
+    expect(await enqueue('p-2')).toMatchObject({
+      status: 503,
+      body: { detail: expect.stringMatching(/only 0 of 1 replicas acknowledged it.*asking again is safe/) },
+    });
+  } finally {
+    await door.close();
+    await servers.close();
+  }
 });
 
 it('takes 1,000 at once: conflicts neither stop the others nor hide', async () => {

@@ -53,6 +53,12 @@ it('lowers the number in Redis and in the journal of this host, names the others
   expect(await cli.json(...giveUp('0'))).toMatchObject({ replicas: 0, before: 1 });
 });
 
+it('ends an absurd number that someone wrote to Redis', async () => {
+  await knowsReplicas(999_999_999, '');
+  expect(await cli.ok(...giveUp('0'))).toMatch(/waits for 0 replicas of Redis instead of 999999999/);
+  expect((await cli.ledger.readReplicas()).count).toBe(0);
+});
+
 it('is refused while a replica that would be given up follows, or still replies', async () => {
   const servers = closeAfterTest(await startMasterWithReplica());
   const gone = await startLocalRedis({});

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type BadLine, layWire } from '../../late/wire.js';
 
 /**
  * Hosts as network namespaces on one bridge. A cut drops what is sent in silence, as a broken switch does. A namespace
@@ -10,6 +11,7 @@ export class NetworkHosts {
   readonly #hub: ChildProcess;
   readonly #hosts: readonly ChildProcess[];
   readonly #children = new Set<ChildProcess>();
+  readonly #wires = new Map<number, { close(): Promise<unknown> }>();
 
   private constructor(hub: ChildProcess, hosts: readonly ChildProcess[]) {
     this.#hub = hub;
@@ -81,6 +83,45 @@ export class NetworkHosts {
     this.#ip(['link', 'set', `port${host}`, 'up']);
   }
 
+  /** Replaces a host's link by one that loses and delays packets, as `tc netem` would. */
+  async layBadLine(host: number, line: BadLine): Promise<void> {
+    const [near, far] = [`near${host}`, `far${host}`];
+    const hub = ['nsenter', '-t', String(this.#hub.pid), '-n'];
+    const wire = await layWire([near, far], line, {
+      inCentre: (...command) => [...hub, ...command],
+      start: (command, stdio) =>
+        spawn('nsenter', [...hub.slice(1), 'setpriv', '--pdeathsig', 'KILL', ...command], {
+          stdio: ['ignore', stdio, 'ignore'],
+        }),
+    });
+    this.#wires.set(host, wire);
+    const address = this.addressOf(host);
+    // The hub answers on the bridge for the host, and routes to the line.
+    for (const name of ['ip_forward', 'conf/bridge/proxy_arp']) {
+      run('nsenter', [...hub.slice(1), 'sh', '-c', `echo 1 > /proc/sys/net/ipv4/${name}`]);
+    }
+    this.#ip(['addr', 'replace', '10.88.0.254/24', 'dev', 'bridge']);
+    this.cut(host);
+    this.#ip(['link', 'set', far, 'netns', this.#pidOf(host)]);
+    const inHost = (...args: string[]): void => {
+      run('nsenter', ['-t', this.#pidOf(host), '-n', 'ip', ...args]);
+    };
+    inHost('link', 'set', 'data', 'down');
+    inHost('addr', 'add', `${address}/32`, 'dev', far);
+    inHost('link', 'set', far, 'up');
+    inHost('route', 'add', '10.88.0.0/24', 'dev', far, 'src', address);
+    this.#ip(['link', 'set', near, 'up']);
+    this.#ip(['route', 'add', `${address}/32`, 'dev', near]);
+  }
+
+  /** Ends a bad line: the host has its own link again. */
+  async endBadLine(host: number): Promise<void> {
+    await this.#wires.get(host)?.close();
+    this.#wires.delete(host);
+    run('nsenter', ['-t', this.#pidOf(host), '-n', 'ip', 'link', 'set', 'data', 'up']);
+    this.heal(host);
+  }
+
   /** Cuts and heals a host's link several times a second, as a bad cable does: what is sent arrives late, or twice. */
   async flap(host: number, forMs: number): Promise<void> {
     const endsAt = performance.now() + forMs;
@@ -94,10 +135,12 @@ export class NetworkHosts {
 
   async close(): Promise<void> {
     await Promise.all([...this.#children].map(endChild));
+    await Promise.all([...this.#wires.values()].map(async (wire) => wire.close()));
     await Promise.all([...this.#hosts, this.#hub].map(endChild));
   }
 
   #connect(): void {
+    this.#ip(['link', 'set', 'lo', 'up']);
     this.#ip(['link', 'add', 'bridge', 'type', 'bridge']);
     this.#ip(['link', 'set', 'bridge', 'up']);
     for (const [index, holder] of this.#hosts.entries()) {

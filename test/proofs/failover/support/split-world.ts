@@ -1,12 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../../support/built-program.js';
 import { until } from '../../../support/until.js';
-import { makeFolder } from '../../../worker/support/close-after-test.js';
+import { type Control, makeControl } from './control-files.js';
 import { endChild, NetworkHosts } from './network-hosts.js';
 
 /** Where each Redis and Sentinel is; the first Redis is the master. Host numbers are from 1 on. */
@@ -14,6 +15,8 @@ export interface Layout {
   readonly redis: readonly number[];
   readonly sentinels: readonly number[];
   readonly minReplicasToWrite?: number;
+  /** The rules of a policy. With it, every payout is signed, and people decide with the keys of ann and bob. */
+  readonly rules?: string;
 }
 
 const MASTER_NAME = 'payouts';
@@ -36,22 +39,18 @@ interface ReplicatedServer {
 
 /** Two or more hosts with replicated Redis servers, Sentinels and workers, and a gateway that every host reaches. */
 export class SplitWorld {
-  readonly #folder: { readonly dir: string; close(): Promise<void> };
+  readonly #dir: string;
   readonly #hosts: NetworkHosts;
   readonly #sandbox: Sandbox;
   readonly #gateway: Server;
   readonly #redis: ReplicatedServer[] = [];
   readonly #sentinels: ReplicatedServer[] = [];
   readonly #workers = new Map<number, ChildProcess>();
+  #control: Control | undefined;
   #url = '';
 
-  private constructor(
-    folder: { readonly dir: string; close(): Promise<void> },
-    hosts: NetworkHosts,
-    sandbox: Sandbox,
-    gateway: Server,
-  ) {
-    this.#folder = folder;
+  private constructor(dir: string, hosts: NetworkHosts, sandbox: Sandbox, gateway: Server) {
+    this.#dir = dir;
     this.#hosts = hosts;
     this.#sandbox = sandbox;
     this.#gateway = gateway;
@@ -60,7 +59,7 @@ export class SplitWorld {
   static async start(layout: Layout): Promise<SplitWorld> {
     findBuiltProgram();
     const hosts = await NetworkHosts.start(Math.max(...layout.redis, ...layout.sentinels));
-    const folder = await makeFolder('failover');
+    const dir = mkdtempSync(join(tmpdir(), 'payouts-failover-'));
     // It blocks nobody, so that its book shows every payment that was asked for.
     const sandbox = await startSandbox({
       accounts: [{ platformId: 1, secretKey: 'k' }],
@@ -73,8 +72,8 @@ export class SplitWorld {
       client.on('error', () => target.destroy());
       target.on('error', () => client.destroy());
     });
-    gateway.listen(join(folder.dir, 'gateway'));
-    const world = new SplitWorld(folder, hosts, sandbox, gateway);
+    gateway.listen(join(dir, 'gateway'));
+    const world = new SplitWorld(dir, hosts, sandbox, gateway);
     try {
       await world.#open(layout);
     } catch (error) {
@@ -88,8 +87,17 @@ export class SplitWorld {
     return this.#hosts;
   }
 
+  get sandbox(): Sandbox {
+    return this.#sandbox;
+  }
+
   get stats() {
     return this.#sandbox.stats();
+  }
+
+  /** The private key of a person. */
+  keyOf(person: string): string {
+    return this.#control?.keyOf(person) ?? '';
   }
 
   /** The smallest gap between two withdrawals at the gateway, and what it was asked to pay twice. */
@@ -98,21 +106,23 @@ export class SplitWorld {
     return { paidTwice: duplicatePayments.length, tooClose: smallestGapMs !== null && smallestGapMs < 1_000 };
   }
 
-  async #open({ redis, sentinels, minReplicasToWrite = 1 }: Layout): Promise<void> {
+  async #open({ redis, sentinels, minReplicasToWrite = 1, rules }: Layout): Promise<void> {
     const [master = 1] = redis;
+    if (rules !== undefined) this.#control = makeControl(join(this.#dir, 'control'), rules);
     for (const [index, host] of redis.entries()) {
       const port = REDIS_PORT + index;
-      const follows = index === 0 ? [] : ['--replicaof', `${this.#hosts.addressOf(master)} ${REDIS_PORT}`];
-      this.#redis.push(
-        this.#startServer(host, port, `redis-${index}`, [
-          ...['redis-server', '--port', String(port), '--bind', '0.0.0.0', '--protected-mode', 'no'],
-          ...['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--aof-load-truncated', 'no'],
-          ...['--maxmemory-policy', 'noeviction', '--repl-diskless-sync-delay', '0'],
-          ...['--repl-timeout', String(FORGET_REPLICA_S), '--repl-ping-replica-period', '1'],
-          ...['--min-replicas-to-write', String(minReplicasToWrite), '--min-replicas-max-lag', '10'],
-          ...follows,
-        ] as [string, ...string[]]),
-      );
+      const dir = this.#dirOf(`redis-${index}`);
+      // Sentinel rewrites it, so that a server that is restarted keeps its role.
+      const file = join(dir, 'redis.conf');
+      const settings = [
+        ...[`port ${port}`, 'bind 0.0.0.0', 'protected-mode no', `dir ${dir}`, 'save ""'],
+        ...['appendonly yes', 'appendfsync always', 'aof-load-truncated no', 'maxmemory-policy noeviction'],
+        ...['repl-diskless-sync-delay 0', `repl-timeout ${FORGET_REPLICA_S}`, 'repl-ping-replica-period 1'],
+        ...[`min-replicas-to-write ${minReplicasToWrite}`, 'min-replicas-max-lag 10'],
+        ...(index === 0 ? [] : [`replicaof ${this.#hosts.addressOf(master)} ${REDIS_PORT}`]),
+      ];
+      writeFileSync(file, settings.join('\n'));
+      this.#redis.push(this.#startServer(host, port, `redis-${index}`, ['redis-server', file]));
     }
     await until('the replicas follow', async () => (await this.onlineOf(0)) === redis.length - 1);
     for (const [index, host] of sentinels.entries()) {
@@ -139,21 +149,19 @@ export class SplitWorld {
       await until('Sentinel knows all', async () => known.test(await this.#cli(host, port, 'INFO', 'sentinel')));
     }
     for (const host of new Set([...redis, ...sentinels])) {
-      const path = join(this.#folder.dir, 'gateway');
+      const path = join(this.#dir, 'gateway');
       const program = fileURLToPath(new URL('forward.mjs', import.meta.url));
       this.#hosts.spawn(host, [process.execPath, program, String(GATEWAY_PORT), path]);
     }
   }
 
   #startServer(host: number, port: number, name: string, args: readonly [string, ...string[]]): ReplicatedServer {
-    const dir = this.#dirOf(name);
-    const own = name.startsWith('redis') ? ([...args, '--dir', dir] as [string, ...string[]]) : args;
-    const log = join(this.#folder.dir, `${name}.log`);
-    return { host, port, args: own, log, child: this.#hosts.spawn(host, own, { log }) };
+    const log = join(this.#dir, `${name}.log`);
+    return { host, port, args, log, child: this.#hosts.spawn(host, args, { log }) };
   }
 
   #dirOf(name: string): string {
-    const dir = join(this.#folder.dir, name);
+    const dir = join(this.#dir, name);
     mkdirSync(dir, { recursive: true });
     return dir;
   }
@@ -179,6 +187,20 @@ export class SplitWorld {
       if (/role:master/.test(info) && (await this.onlineOf(index)) > 0) return index;
     }
     return -1;
+  }
+
+  /** The one of these servers that leads, else the first. */
+  async findLeader(servers: readonly number[]): Promise<number> {
+    for (const each of servers) if ((await this.ask(each, 'INFO', 'replication')).includes('role:master')) return each;
+    return servers[0] ?? 0;
+  }
+
+  /** One of these servers leads, although the others do not know. */
+  async untilPromoted(servers: readonly number[]): Promise<void> {
+    await until('a replica is promoted', async () => {
+      const said = await Promise.all(servers.map(async (each) => this.ask(each, 'INFO', 'replication')));
+      return said.some((info) => info.includes('role:master'));
+    });
   }
 
   async untilWhole(): Promise<void> {
@@ -226,12 +248,16 @@ export class SplitWorld {
     }
   }
 
-  /** Makes one Redis the master of all, under the address that processes know (a world without Sentinels). */
-  async promote(redis: number): Promise<void> {
+  /**
+   * Makes one Redis the master, under the address that processes know (a world without Sentinels).
+   * @param of - the servers that follow it; all others if undefined
+   */
+  async promote(redis: number, of?: readonly number[]): Promise<void> {
     const { host, port } = this.#redis[redis] as ReplicatedServer;
     const address = this.#hosts.addressOf(host);
+    await this.ask(redis, 'REPLICAOF', 'NO', 'ONE');
     for (const [index, server] of this.#redis.entries()) {
-      if (index === redis) continue;
+      if (index === redis || of?.includes(index) === false) continue;
       if (server.child.exitCode !== null || server.child.signalCode !== null) this.start(index);
       await until('it replies', async () => (await this.ask(index, 'PING')) === 'PONG');
       await this.ask(index, 'REPLICAOF', address, String(port));
@@ -248,16 +274,17 @@ export class SplitWorld {
       GATEWAY_PLATFORM_ID: '1',
       GATEWAY_SECRET_KEY: 'k',
       GATEWAY_BASE_URL: `http://127.0.0.1:${GATEWAY_PORT}`,
-      SEND_JOURNAL_DIR: join(this.#folder.dir, `journal-${host}`),
+      SEND_JOURNAL_DIR: join(this.#dir, `journal-${host}`),
       HEALTH_PORT: String(HEALTH_PORT),
       LEASE_MS: '3000',
       STATUS_POLL_MIN_MS: '500',
+      ...this.#control?.environment,
     };
   }
 
   startWorker(host: number): void {
     const command = [process.execPath, findBuiltProgram(), 'worker'] as const;
-    const log = join(this.#folder.dir, `worker-${host}.log`);
+    const log = join(this.#dir, `worker-${host}.log`);
     this.#workers.set(host, this.#hosts.spawn(host, command, { env: this.#environment(host), log }));
   }
 
@@ -268,7 +295,7 @@ export class SplitWorld {
   }
 
   workerLog(host: number): string {
-    return readFileSync(join(this.#folder.dir, `worker-${host}.log`), 'utf8');
+    return readFileSync(join(this.#dir, `worker-${host}.log`), 'utf8');
   }
 
   async payouts(host: number, ...args: readonly string[]) {
@@ -279,15 +306,25 @@ export class SplitWorld {
     return (await this.#hosts.run(host, ['curl', '-s', '-m', '4', `http://127.0.0.1:${HEALTH_PORT}/readyz`])).text;
   }
 
+  /** Payouts p1, p2, … of 1, 2, … */
   async import(count: number): Promise<void> {
-    const file = join(this.#folder.dir, 'payouts.jsonl');
+    const file = join(this.#dir, 'payouts.jsonl');
     const lines = Array.from({ length: count }, (_, index) =>
       JSON.stringify({ payoutId: `p${index + 1}`, paymentId: 6, amount: String(index + 1), addressTo: WALLET }),
     );
     writeFileSync(file, `${lines.join('\n')}\n`);
-    const { code, text } = await this.payouts(1, 'import', file, '--yes');
-    if (code !== 0) throw new Error(text);
-    await this.payouts(1, 'new-account', '--yes', '--reason', 'a test');
+    if (this.#control !== undefined) {
+      for (const host of [1, 2]) await this.done(host, 'audit', 'adopt-journal', '--yes', '--reason', 'a new account');
+    }
+    await this.done(1, 'import', file, '--yes');
+    await this.done(1, 'new-account', '--yes', '--reason', 'a test');
+  }
+
+  /** Runs a command that must succeed. @throws Error with what it said */
+  async done(host: number, ...args: readonly string[]): Promise<string> {
+    const { code, text } = await this.payouts(host, ...args);
+    if (code !== 0) throw new Error(`payouts ${args.join(' ')} ended with ${code}: ${text}`);
+    return text;
   }
 
   async untilSent(count: number): Promise<void> {
@@ -310,6 +347,6 @@ export class SplitWorld {
     await this.#hosts.close();
     this.#gateway.close();
     await this.#sandbox.close();
-    await this.#folder.close();
+    rmSync(this.#dir, { recursive: true, force: true });
   }
 }

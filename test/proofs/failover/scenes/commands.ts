@@ -1,0 +1,61 @@
+import { equal, match, notEqual } from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../../../support/until.js';
+import { type Scene, scene } from '../scene.js';
+import { FORGET_REPLICA_S, type Layout } from '../support/split-world.js';
+import { cut, expectKept, heal, SENTINELS, startSending, WALLET } from './steps.js';
+
+/** What people do, on the wrong side of a cut and on the right one. */
+
+const PAYOUTS = 16;
+const LAYOUT: Layout = {
+  redis: [1, 2, 1],
+  sentinels: SENTINELS,
+  rules:
+    "  - { name: large, cap: { amount: '500' }, when: { paymentId: ['6'] }, over: { approve: { by: finance, quorum: 2 } } }",
+};
+const UNCONFIRMED = /only \d of 2 replicas acknowledged it|replicas|NOREPLICAS/;
+const payment = (amount: string) => ['--payment-id', '6', '--amount', amount, '--address-to', WALLET];
+
+export const COMMANDS: readonly Scene[] = [
+  scene(
+    'a command on the wrong side of a cut is not acknowledged, and one that is acknowledged stays',
+    'short',
+    LAYOUT,
+    async (world) => {
+      world.sandbox.addFaults([{ kind: 'no-txhash', times: 1 }]);
+      await startSending(world, PAYOUTS);
+      const [unknown = ''] = /\bp\d+\b/.exec(await world.done(1, 'list', '--state', 'unknown')) ?? [];
+      match(unknown, /^p\d+$/);
+      await world.done(1, 'cancel', 'p16', '--reason', 'fraud');
+      await world.done(1, 'reject', 'p15', '--key', world.keyOf('ann'), '--reason', 'another address', '--yes');
+      await cut(world);
+      await delay(FORGET_REPLICA_S * 1_000 + 2_000);
+      for (const command of [
+        ['cancel', 'p14', '--reason', 'fraud'],
+        ['reject', 'p13', '--key', world.keyOf('ann'), '--reason', 'another address', '--yes'],
+        ['resolve', unknown, '--write-off', '--reason', 'paid by hand', '--yes'],
+        ['pause', '--reason', 'fraud'],
+        ['enqueue', '--payout-id', 'late', ...payment('77')],
+      ]) {
+        const { code, text } = await world.payouts(1, ...command);
+        notEqual(code, 0, `${command.join(' ')}: ${text}`);
+        match(text, UNCONFIRMED);
+      }
+      await heal(world);
+      equal(await world.stateOf(unknown), 'unknown');
+      await world.done(2, 'enqueue', '--payout-id', 'late', ...payment('77'));
+      // All but what was cancelled and rejected, and `p13`, whose rejection may have been kept by the journal.
+      await until(
+        () => `what waits is sent:\n${world.logs()}`,
+        async () => /"queued": ?0\b/.test((await world.payouts(2, 'stats', '--json')).text),
+      );
+      equal(await world.stateOf('late', 2), 'completed');
+      equal(await world.stateOf('p14', 2), 'completed');
+      equal(await world.stateOf('p16', 2), 'cancelled');
+      equal(await world.stateOf('p15', 2), 'held');
+      expectKept(world);
+      return undefined;
+    },
+  ),
+];

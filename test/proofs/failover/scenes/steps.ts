@@ -1,0 +1,55 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { until } from '../../../support/until.js';
+import type { SplitWorld } from '../support/split-world.js';
+
+/** Redis 0 leads on host 1; two of three Sentinels are on host 2, so that its side promotes a replica. */
+export const SENTINELS = [1, 2, 2];
+
+/** Longer than a takeover with its quarantine. */
+export const STAYS_MS = 18_000;
+
+export const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+const REFUSES = 'nothing is sent, because Redis may lose it';
+
+/** Imports payouts; the worker of host 1 sends, that of host 2 stands by. */
+export async function startSending(world: SplitWorld, payouts: number): Promise<void> {
+  await world.import(payouts);
+  world.startWorker(1);
+  await world.untilSent(2);
+  world.startWorker(2);
+  await until('the other worker stands by', () => world.workerLog(2).includes('worker started'));
+  await world.untilSent(4);
+}
+
+/** Cuts host 1 off. From the end of this on nobody may send: no side has every replica. @returns what was sent */
+export async function cut(world: SplitWorld, next: () => Promise<void> = async () => Promise.resolve()) {
+  const before = new Map([1, 2].map((host) => [host, world.workerLog(host).length]));
+  world.hosts.cut(1);
+  await next();
+  for (const [host, length] of before) {
+    await until(
+      () => `host ${host} refuses:\n${world.logs()}`,
+      () => world.workerLog(host).slice(length).includes(REFUSES),
+    );
+  }
+  return world.stats.arrivals;
+}
+
+export async function heal(world: SplitWorld, next: () => Promise<void> = async () => Promise.resolve()) {
+  world.hosts.heal(1);
+  await next();
+  await world.untilWhole();
+}
+
+export function expectKept(world: SplitWorld): void {
+  deepEqual(world.broken, { paidTwice: 0, tooClose: false });
+}
+
+/** All payouts are sent, each once. */
+export async function settle(world: SplitWorld, payouts: number): Promise<void> {
+  await world.untilSent(payouts);
+  await until('none is queued', async () => /"queued": ?0\b/.test((await world.payouts(2, 'stats', '--json')).text));
+  equal(world.stats.arrivals, payouts);
+  expectKept(world);
+}
