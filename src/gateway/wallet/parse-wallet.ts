@@ -3,6 +3,7 @@ import { parseBase32 } from './base32-wallet.js';
 import { isBase58, parseBase58 } from './base58-wallet.js';
 import { bech32Value, findBech32Checksum } from './bech32-checksum.js';
 import { bothNets, type Chain } from './chain.js';
+import { toLegacy } from './legacy-cash.js';
 import { crc16, type Untagged, type WalletFamily, wrong } from './untagged.js';
 
 /**
@@ -223,20 +224,21 @@ function parseCash(text: string): Untagged | undefined {
   if (prefix === undefined) return wrong('cashaddr', text, `${problem} whose checksum is wrong`);
   const network = CASH_PREFIXES.get(prefix) ?? prefix;
   const canonical = toPlainCash(prefix, network, symbols);
-  const key = network === 'bitcoincash' ? canonical : `${network}:${canonical}`;
+  const plain = spell(canonical);
+  const key = toLegacy(network, canonical.slice(0, -8)) ?? (network === 'bitcoincash' ? plain : `${network}:${plain}`);
   const isMixed = text !== text.toLowerCase() && text !== text.toUpperCase();
   if (isMixed) return wrong('cashaddr', key, `${problem} in mixed case`);
   return { family: 'cashaddr', key, chains: CASH_CHAINS[network] };
 }
 
 /** A wallet that takes tokens as well, or a form for tokens alone, is the same wallet. */
-function toPlainCash(prefix: string, network: string, symbols: readonly number[]): string {
+function toPlainCash(prefix: string, network: string, symbols: readonly number[]): readonly number[] {
   const [first = 0, ...rest] = symbols.slice(0, -8);
   // Types 2 and 3 are types 0 and 1 with tokens.
   const plain = [network.startsWith('bch') || network === 'bitcoincash' ? first & ~2 : first, ...rest];
-  if (prefix === network && plain[0] === first) return spell(symbols);
+  if (prefix === network && plain[0] === first) return symbols;
   const sum = cashChecksum(network, [...plain, 0, 0, 0, 0, 0, 0, 0, 0]);
-  return spell([...plain, ...Array.from({ length: 8 }, (_, at) => Number((sum >> BigInt(5 * (7 - at))) & 31n))]);
+  return [...plain, ...Array.from({ length: 8 }, (_, at) => Number((sum >> BigInt(5 * (7 - at))) & 31n))];
 }
 
 function spell(symbols: readonly number[]): string {
