@@ -26,7 +26,7 @@ it('prints a line for each check, and leaves Redis and the folder unchanged', as
   // A busy machine is warned of its speed too.
   const ends = [`Account ${doctor.platformId}: No worker`, expect.stringMatching(/^No problems found; \d warnings\.$/)];
   expect([lines[0], lines.at(-1)]).toEqual(ends);
-  expect(lines.filter((line) => /^[✓!]/.test(line))).toHaveLength(25);
+  expect(lines.filter((line) => /^[✓!]/.test(line))).toHaveLength(26);
   const listed = lines.flatMap((line) => /^\d+\. (.*)$/.exec(line)?.[1] ?? []);
   expect(listed).toEqual(SEND_CHECKS.map(({ name }) => name));
   expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
