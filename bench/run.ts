@@ -4,7 +4,18 @@ import type { Benchmark } from './benchmark.js';
 import { findEmpty } from './figure.js';
 import { describeMachine, formatResult } from './report.js';
 
-const BENCHMARKS = ['pacing', 'overhead', 'enqueue', 'poll', 'accounts', 'backlog', 'commands', 'scripts', 'http'];
+const BENCHMARKS = [
+  'pacing',
+  'overhead',
+  'enqueue',
+  'poll',
+  'accounts',
+  'backlog',
+  'commands',
+  'scripts',
+  'http',
+  'failovers',
+];
 const USAGE = `usage: npm run bench -- ${BENCHMARKS.join('|')} [--json] [--quick]
 
   --json   the result as one JSON object on stdout (npm run --silent bench -- …)

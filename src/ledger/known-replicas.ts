@@ -133,10 +133,14 @@ export class AccountReplicas {
   async save(): Promise<void> {
     const seen = this.#unsaved;
     if (seen === undefined) return;
-    // One that was replaced by another leaves the number as it is.
-    if (seen.count > this.#ledger.count || (seen.count === this.#ledger.count && !hasSameNames(seen, this.#ledger))) {
+    const write = async (): Promise<void> => {
       await this.connection.run('raise-replicas', [seen.count, seen.names.join(' ')]);
       this.#ledger = seen;
+    };
+    if (seen.count > this.#ledger.count) await write();
+    else if (seen.count === this.#ledger.count && !hasSameNames(seen, this.#ledger)) {
+      // One was replaced by another. The number stays, and nothing depends on names: they may wait for the next check.
+      await write().catch(() => undefined);
     }
     if (this.#unsaved === seen) this.#unsaved = undefined;
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 import { connectAdmin, kill, untilReply, type ReplicatedRedis } from './redis-cluster.js';
+import { until } from './until.js';
 
 export type MasterWithReplica = Awaited<ReturnType<typeof startMasterWithReplica>>;
 
@@ -61,7 +62,7 @@ const REPLICAS = 2;
 const DOWN_AFTER_MS = 1_000;
 const MASTER_NAME = 'payouts';
 
-export async function startRedisSentinel(): Promise<ReplicatedRedis> {
+export async function startRedisSentinel(): Promise<ReplicatedRedis & SentinelActs> {
   const servers = await startSentinelServers();
   const killReplica = async (index: number) => kill(servers.replicas[index] as LocalRedis);
   return {
@@ -71,8 +72,35 @@ export async function startRedisSentinel(): Promise<ReplicatedRedis> {
     killOtherReplicas: async () => killReplica(1),
     startReplicaAgain: async () => servers.startReplicaAgain(0),
     startMasterAgain: async () => servers.startMasterAgain(),
+    async failOver() {
+      await askSentinel(servers.sentinelPorts, 'FAILOVER');
+    },
+    async untilWhole() {
+      await until('one master has every replica', async () => {
+        const [, port = ''] = (await askSentinel(servers.sentinelPorts, 'GET-MASTER-ADDR-BY-NAME')) as string[];
+        const admin = connectAdmin(Number(port));
+        const info = await admin.info('replication').catch(() => '');
+        admin.disconnect();
+        return new RegExp(`role:master[^]*(slave\\d:.*state=online[^]*){${REPLICAS}}`).test(info);
+      });
+    },
     close: async () => servers.close(),
   };
+}
+
+interface SentinelActs {
+  /** A planned failover, as an operator orders it. */
+  failOver(): Promise<void>;
+  untilWhole(): Promise<void>;
+}
+
+async function askSentinel([port = 0]: readonly number[], command: string): Promise<unknown> {
+  const sentinel = connectAdmin(port);
+  try {
+    return await sentinel.call('SENTINEL', command, MASTER_NAME);
+  } finally {
+    sentinel.disconnect();
+  }
 }
 
 const toUrl = (ports: readonly number[]) =>

@@ -3,13 +3,37 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../../support/until.js';
 import { type Scene, scene } from '../scene.js';
 import { type Layout, type SplitWorld } from '../support/split-world.js';
-import { expectKept, SENTINELS, settle, startSending, WALLET } from './steps.js';
+import { expectKept, SENTINELS, settle, startSending, STAYS_MS, WALLET } from './steps.js';
 
 /** Failovers without a cut, bad links, and replicas that are lost. */
 
 const THREE_HOSTS: Layout = { redis: [1, 2, 3], sentinels: [1, 2, 3] };
 const PARTED: Layout = { redis: [1, 2, 1, 2], sentinels: SENTINELS };
 const REFUSES = /nothing is sent, because Redis may lose it/;
+
+type StandStill = (world: SplitWorld, signal: 'SIGSTOP' | 'SIGCONT') => void;
+
+const STANDS_STILL: readonly (readonly [what: string, stop: StandStill])[] = [
+  [
+    'a master',
+    (world, signal) => {
+      world.standStill(0, signal);
+    },
+  ],
+  [
+    'a worker',
+    (world, signal) => {
+      world.workerStandsStill(1, signal);
+    },
+  ],
+  [
+    'a master with its worker',
+    (world, signal) => {
+      world.standStill(0, signal);
+      world.workerStandsStill(1, signal);
+    },
+  ],
+];
 
 /** Enqueues one payout after the other until the end. @returns what was acknowledged */
 function keepEnqueueing(world: SplitWorld, host: number) {
@@ -85,6 +109,24 @@ export const FAILOVERS: readonly Scene[] = [
     await settle(world, 12);
     return undefined;
   }),
+  ...STANDS_STILL.map(([what, stop]) =>
+    scene(
+      `${what} that stands still while a replica is promoted, and then goes on, pays nothing twice`,
+      'long',
+      PARTED,
+      async (world) => {
+        await startSending(world, 12);
+        stop(world, 'SIGSTOP');
+        await world.failOver();
+        await world.untilPromoted([1, 2, 3]);
+        await delay(STAYS_MS);
+        stop(world, 'SIGCONT');
+        await world.untilWhole();
+        await settle(world, 12);
+        return undefined;
+      },
+    ),
+  ),
   scene(
     'the least advanced replica, promoted by hand, has every send that began',
     'short',

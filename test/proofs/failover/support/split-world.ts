@@ -29,6 +29,9 @@ const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 /** So soon a master forgets a silent replica, in seconds. */
 export const FORGET_REPLICA_S = 6;
 
+/** Sentinel repeats a failover that failed after twice its time. */
+const WHOLE_WITHIN_MS = 180_000;
+
 interface ReplicatedServer {
   readonly host: number;
   readonly port: number;
@@ -181,14 +184,6 @@ export class SplitWorld {
     return [...(await this.ask(redis, 'INFO', 'replication')).matchAll(/^slave\d+:.*state=online/gm)].length;
   }
 
-  async findMaster(): Promise<number> {
-    for (const index of this.#redis.keys()) {
-      const info = await this.ask(index, 'INFO', 'replication');
-      if (/role:master/.test(info) && (await this.onlineOf(index)) > 0) return index;
-    }
-    return -1;
-  }
-
   /** The one of these servers that leads, else the first. */
   async findLeader(servers: readonly number[]): Promise<number> {
     for (const each of servers) if ((await this.ask(each, 'INFO', 'replication')).includes('role:master')) return each;
@@ -205,10 +200,14 @@ export class SplitWorld {
 
   async untilWhole(): Promise<void> {
     const wanted = this.#redis.length - 1;
-    await until('one master has every replica', async () => {
-      const master = await this.findMaster();
-      return master >= 0 && (await this.onlineOf(master)) === wanted;
-    });
+    let said: readonly string[] = [];
+    const isWhole = async () => {
+      said = await Promise.all([...this.#redis.keys()].map(async (index) => this.ask(index, 'INFO', 'replication')));
+      return said.some(
+        (info) => info.includes('role:master') && [...info.matchAll(/^slave\d+:.*state=online/gm)].length === wanted,
+      );
+    };
+    await until(() => `one master has every replica:\n${said.join('\n')}`, isWhole, WHOLE_WITHIN_MS);
   }
 
   async kill(redis: number): Promise<void> {
@@ -223,6 +222,15 @@ export class SplitWorld {
   async restart(redis: number): Promise<void> {
     await this.kill(redis);
     this.start(redis);
+  }
+
+  /** A server stands still, as on a machine that is suspended, or goes on. */
+  standStill(redis: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#redis[redis]?.child.kill(signal);
+  }
+
+  workerStandsStill(host: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#workers.get(host)?.kill(signal);
   }
 
   async restartSentinel(sentinel: number): Promise<void> {
