@@ -11,7 +11,7 @@ import {
 } from './checker.js';
 
 const USAGE = `npm run model                                      searches each model to its end, within small bounds
-npm run model -- --large                           the same within larger bounds: hours
+npm run model -- --large                           the same within larger bounds
 npm run model -- --without RULE [--trace]          without a rule or an assumption; --trace prints the counterexample
 npm run model -- --rules                           what can be left out
 `;
@@ -20,26 +20,44 @@ const { values } = parseArgs({
   options: { without: TEXT, large: FLAG, trace: FLAG, rules: FLAG, help: FLAG },
 });
 
+const MODELS = ['send', 'pace'] as const;
+
 interface Search {
-  readonly model: string;
+  readonly model: (typeof MODELS)[number];
   readonly name: string;
   readonly bounds: Constants;
-  /** Rules that cannot fire while all rules and assumptions hold. */
-  readonly idle: RegExp;
+  /** Rules that cannot fire; undefined: whether each fires is not looked at. */
+  readonly idle?: RegExp;
 }
 
+/** Rules that fire only without a rule or an assumption. */
 const ONLY_WITHOUT = /is stopped before it writes|goes on, and writes|another program|loses its journal/;
+const OF_OWN_JOURNALS = /is lost after it objected/;
+
+const OWN_JOURNALS = { SHARED: false };
+/** Failovers to a replica forget no send, so that no journal is needed. */
+const REPLICA = { SHARED: false, REPLICA: true, A5: false };
 
 const SMALL: readonly Search[] = [
-  { model: 'send', name: 'one journal for both hosts', bounds: { SENDS: 2 }, idle: ONLY_WITHOUT },
-  { model: 'send', name: 'a journal for each host', bounds: { SENDS: 2, SHARED: false }, idle: ONLY_WITHOUT },
+  {
+    model: 'send',
+    name: 'one journal for both hosts',
+    bounds: { SENDS: 2 },
+    idle: either(ONLY_WITHOUT, OF_OWN_JOURNALS),
+  },
+  { model: 'send', name: 'a journal for each host', bounds: { SENDS: 2, ...OWN_JOURNALS }, idle: ONLY_WITHOUT },
+  { model: 'send', name: 'a replica, and journals that are lost', bounds: { SENDS: 2, ...REPLICA } },
+  { model: 'pace', name: 'without an end', bounds: {}, idle: ONLY_WITHOUT },
 ];
 
 const LARGE: readonly Search[] = [
-  { model: 'send', name: 'one journal, three sends', bounds: { SENDS: 3 }, idle: ONLY_WITHOUT },
-  { model: 'send', name: 'two journals, three sends', bounds: { SENDS: 3, SHARED: false }, idle: ONLY_WITHOUT },
-  { model: 'send', name: 'one journal, two payouts', bounds: { SENDS: 2, PAYOUTS: 2 }, idle: ONLY_WITHOUT },
-  { model: 'send', name: 'two journals, two falls', bounds: { SENDS: 2, FALLS: 2, SHARED: false }, idle: ONLY_WITHOUT },
+  { model: 'pace', name: 'longer times', bounds: { GAP: 3, RESENDS: 2, FLIGHT: 3, REQUESTS: 3 } },
+  { model: 'pace', name: 'three workers', bounds: { WORKERS: 3, REQUESTS: 3 } },
+  { model: 'send', name: 'two journals, two falls', bounds: { SENDS: 2, FALLS: 2, KILLS: 0, ...OWN_JOURNALS } },
+  { model: 'send', name: 'one journal, two payouts', bounds: { SENDS: 2, PAYOUTS: 2, KILLS: 0 } },
+  { model: 'send', name: 'a replica, two failovers', bounds: { SENDS: 2, FALLS: 2, KILLS: 0, ...REPLICA } },
+  { model: 'send', name: 'one journal, three sends', bounds: { SENDS: 3, KILLS: 0 } },
+  { model: 'send', name: 'two journals, three sends', bounds: { SENDS: 3, KILLS: 0, ...OWN_JOURNALS } },
 ];
 
 async function main() {
@@ -49,7 +67,7 @@ async function main() {
   const searches = values.large ? LARGE : SMALL;
   for (const { model, name, bounds, idle } of searches) {
     const text = withConstants(await readModel(model), bounds);
-    const result = await check(values.large ? text : withCoveredRules(text, idle));
+    const result = await check(idle === undefined ? text : withCoveredRules(text, idle));
     if (result.broken !== undefined) failed += 1;
     printResult(`${model}, ${name}`, result, true);
   }
@@ -57,21 +75,31 @@ async function main() {
 }
 
 async function printRules() {
-  for (const { name, meaning } of switchesOf(await readModel('send'))) print(`${name.padEnd(18)} ${meaning}`);
+  for (const model of MODELS) {
+    for (const { name, meaning } of switchesOf(await readModel(model))) {
+      print(`${model}  ${name.padEnd(18)} ${meaning}`);
+    }
+  }
   return true;
 }
 
 /** Passes if a promise is broken without the rule. */
 async function runWithout(rule: string) {
-  const model = await readModel('send');
-  if (!switchesOf(model).some(({ name }) => name === rule)) throw new Error(`There is no rule ${rule}\n${USAGE}`);
-  let found = 0;
-  for (const { name, bounds } of SMALL) {
-    const result = await check(withConstants(model, { ...bounds, [rule]: false }));
+  let [known, found] = [0, 0];
+  for (const { model, name, bounds } of SMALL) {
+    const text = await readModel(model);
+    if (!switchesOf(text).some((each) => each.name === rule)) continue;
+    known += 1;
+    const result = await check(withConstants(text, { ...bounds, [rule]: false }));
     if (result.broken !== undefined) found += 1;
-    printResult(`send, ${name}, without ${rule}`, result, values.trace);
+    printResult(`${model}, ${name}, without ${rule}`, result, values.trace);
   }
+  if (known === 0) throw new Error(`There is no rule ${rule}\n${USAGE}`);
   return report(found > 0 ? 1 : 0, found > 0 ? 0 : 1);
+}
+
+function either(...patterns: readonly RegExp[]): RegExp {
+  return new RegExp(patterns.map(({ source }) => source).join('|'));
 }
 
 function printResult(title: string, { broken, steps, states, seconds }: Checked, tracing: boolean) {

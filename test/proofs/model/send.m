@@ -2,10 +2,12 @@
 -- One rule of the model for one rule of the code; the comment at its right names the file. Time is in guards: a wait of
 -- the code is a step that needs what the wait buys (nothing on its way, every older guard expired). Tokens and leases
 -- are never used twice, so a token is a number that only rises, and a lease is its worker's until that worker forgets it.
+-- An emptied Redis is a copy from the start, with the payouts that the application enqueued again.
 
 const -- The bounds of a search.
   WORKERS: 2; PAYOUTS: 1; SENDS: 3; KILLS: 1; FALLS: 1;
   SHARED: true; -- the workers share one journal (false: a journal for each host)
+  REPLICA: false; -- the copy is a replica that follows, and a fall is a failover
 
 const -- The rules of a send. Each can be switched off.
   COMPARES: true;        -- a worker compares journal and ledger before it takes the lease, and what others add later
@@ -16,6 +18,7 @@ const -- The rules of a send. Each can be switched off.
   NAMES_ATTEMPT: true;   -- a begin names the attempt's number, and a revert uses it up
   OBJECTS: true;         -- a worker whose journal knows a send that the ledger does not objects
   JOURNALS_FIRST: true;  -- the send is in the journal before its first byte
+  CONFIRMS: true;        -- a begin counts once every replica has it
   REREADS: true;         -- after its entry a worker looks whether another wrote to the journal
   ASKS_JOURNAL: true;    -- a worker begins no attempt that its journal knows as sent
   GUARD: true;           -- a request is written within the guard after its begin, or not at all
@@ -25,6 +28,7 @@ const -- The rules of a send. Each can be switched off.
   LEAVES_UNKNOWN: true;  -- an attempt that an ended sender left becomes unknown
   SPARES_OTHERS: true;   -- an attempt is not put back if the journal has its number from another sender
   WAITS_FOR_STATED: true;-- "not sent" is refused until the request can no longer arrive
+  DOUBTS_QUEUED: true;   -- if a journal that objected is given up, every queued payout becomes unknown
   ADOPTS_UNKNOWN: true;  -- a forgotten send without a clear response comes back as unknown
 
 const -- The assumptions of docs/guarantees.md. Each can be switched off.
@@ -73,6 +77,7 @@ var
     unwritten: Token; -- an attempt that it certainly did not write
     asked: Token;     -- a begin that may still come to Redis
   end;
+  gone: array[Worker] of boolean; -- its host is lost, with its journal
   kills: 0..KILLS; falls: 0..FALLS;
 function wasSent(w: Worker; t: Token): boolean; begin return journal[w][t] = open | journal[w][t] = accepted; end;
 
@@ -126,6 +131,11 @@ function isBegun(w: Worker): boolean; begin
   return worker[w].step = asking | worker[w].step = begun | worker[w].step = journaled;
 end;
 
+-- src/ledger/confirm-write.ts; no replica is left after the last failover of a search
+function isConfirmed(t: Token): boolean; begin
+  return redis.known[t] & (falls = FALLS | hasCopy & copy.known[t]);
+end;
+
 -- What a wait buys: every begun attempt of others is past its guard.
 procedure expireGuards(w: Worker); begin
   for o: Worker do if o != w & isBegun(o) then worker[o].expired := true; end; end;
@@ -141,13 +151,13 @@ function isOnItsWay(t: Token): boolean; begin return t > 0 & A1 & request[t] = f
 
 startstate "all payouts are accepted" begin
   clear redis; undefine redis.owner; undefine copy; hasCopy := false;
-  clear journal; clear request; clear paid; clear worker; clear number; tokens := 0; kills := 0; falls := 0;
+  clear journal; clear request; clear paid; clear worker; clear number; clear gone; tokens := 0; kills := 0; falls := 0;
   for t: Token do undefine of_[t]; end;
 end;
 
 ruleset w: Worker do
   rule "worker {w} takes the lease" -- src/worker/sender/lease-keeper.ts, src/ledger/lua/acquire-lease.lua
-    worker[w].step = idle & (!COMPARES | agrees(w)) & !(holds(w)) ==> begin
+    worker[w].step = idle & !gone[w] & (!COMPARES | agrees(w)) & !(holds(w)) ==> begin
     if UNCUT & !redis.released then standStill(w); end;
     worker[w].step := leased; worker[w].seen := redis.last; worker[w].current := true;
     worker[w].ready := redis.released & (SHARED | !WAITS_FOR_HOSTS);
@@ -166,7 +176,7 @@ ruleset w: Worker do
     worker[w].step = leased & (!holds(w) | worker[w].older | worker[w].still | !agrees(w) | redis.last != worker[w].seen) ==>
       begin forgetLease(w); end;
   rule "worker {w} objects" -- src/worker/sender/journal-audit.ts, src/ledger/lua/object-to-ledger.lua
-    OBJECTS & !redis.objected[w] & !agrees(w) ==> begin redis.objected[w] := true; end;
+    OBJECTS & !redis.objected[w] & !gone[w] & !agrees(w) ==> begin redis.objected[w] := true; end;
   rule "worker {w} reads what others wrote to its journal" -- src/worker/sender/ledger-check.ts (compareJournal)
     worker[w].step = leased & !worker[w].current & holds(w) & (!COMPARES | agrees(w)) ==> begin
       worker[w].current := true;
@@ -207,7 +217,7 @@ ruleset w: Worker do
     worker[w].asked := 0;
   end;
   rule "worker {w} enters the send in its journal" -- src/journal/file-send-journal.ts
-    worker[w].step = begun ==> begin
+    worker[w].step = begun & (!REPLICA | !CONFIRMS | isConfirmed(worker[w].token)) ==> begin
     if JOURNALS_FIRST then append(w, worker[w].token, open); end;
     worker[w].step := journaled;
   end;
@@ -244,6 +254,10 @@ ruleset w: Worker do
     worker[w].step = written ==> begin finish(of_[worker[w].token], worker[w].token, false); endAttempt(w); end;
   rule "worker {w} is killed"
     kills < KILLS & worker[w].step != idle ==> begin kills := kills + 1; forgetLease(w); end;
+  rule "worker {w}'s host is lost after it objected"
+    !SHARED & kills < KILLS & redis.objected[w] & !gone[w] ==> begin
+    kills := kills + 1; gone[w] := true; clear journal[w]; forgetLease(w);
+  end;
 end;
 ruleset t: Token do
   rule "attempt {t} arrives at the gateway, and is paid"
@@ -275,8 +289,11 @@ ruleset p: Payout do
   rule "another program pays payout {p}"
     !A6 & paid[p] < 2 ==> begin paid[p] := paid[p] + 1; end;
 end;
-rule "an operator adopts the ledger with all journals" -- src/ledger/lua/adopt-send.lua
+rule "an operator adopts the ledger with all journals, and gives up those that are lost" -- src/operator/adoption.ts
   isObjected() ==> begin
+  if exists w: Worker do gone[w] & redis.objected[w] end & DOUBTS_QUEUED then -- src/ledger/lua/doubt-payouts.lua
+    for p: Payout do if redis.state[p] = queued then redis.state[p] := unknown; end; end;
+  end;
   for w: Worker do
     for t: Token do
       if wasSent(w, t) & !redis.known[t] then
@@ -294,7 +311,7 @@ rule "an operator adopts the ledger with all journals" -- src/ledger/lua/adopt-s
   end;
   undefine redis.owner; redis.released := false;
 end;
-rule "a copy of Redis is made"
+rule "a copy of Redis is made, or its replica follows"
   falls < FALLS ==> begin copy := redis; hasCopy := true; end;
 rule "Redis comes back older, and lacks a heartbeat"
   hasCopy ==> begin
@@ -315,7 +332,7 @@ ruleset w: Worker do
 end;
 invariant "never twice" forall p: Payout do paid[p] <= 1 end;
 invariant "what is queued was not paid, unless a worker sees that Redis came back older"
-  forall p: Payout do redis.state[p] = queued & paid[p] > 0 -> exists w: Worker do !agrees(w) end end;
+  forall p: Payout do redis.state[p] = queued & paid[p] > 0 -> exists w: Worker do !agrees(w) | gone[w] end end;
 invariant "what is in progress or completed was paid"
   !A2 | forall p: Payout do redis.state[p] = in_progress | redis.state[p] = completed -> paid[p] > 0 end;
 invariant "one payout is sending"
