@@ -1,6 +1,7 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
 // with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool, with
-// `--with-network` what opens network namespaces, with `--with-rumur` what checks the models of test/proofs/model.
+// `--with-network` what opens network namespaces, with `--with-rumur` what checks the models of test/proofs/model, with
+// `--with-signers` what examples/signers needs: a token (SoftHSM2), curl and jq.
 // `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
@@ -55,6 +56,12 @@ if (process.argv.includes('--with-network') && process.platform === 'linux') {
   setUpProgram('ip', (tool) => (tool === 'dnf' ? 'iproute' : 'iproute2'), 'Install iproute2.');
   setUpProgram('nsenter', () => 'util-linux', 'Install util-linux.');
   setUpProgram('socat', () => 'socat', 'Install socat.');
+}
+// Only the test of examples/signers needs them, and is skipped without.
+if (process.argv.includes('--with-signers')) {
+  setUpProgram('softhsm2-util', (tool) => (tool === 'apt-get' ? 'softhsm2' : 'softhsm'), 'Install SoftHSM2.');
+  setUpProgram('pkcs11-tool', () => 'opensc', 'Install OpenSC, which has pkcs11-tool.');
+  for (const name of ['curl', 'jq']) setUpProgram(name, () => name, `Install ${name}.`);
 }
 // Only the search of the models needs them.
 if (process.argv.includes('--with-rumur')) {

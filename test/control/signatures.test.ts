@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { type ActContent, signAct } from '../../src/control/approvals/sign-act.js';
 import {
   type Act,
@@ -171,6 +171,26 @@ it('a worker signs for a payout whose own signature was good when it was sent, a
   expect(receiptVerdict(payout, receipt, {}, PLATFORM + 1).kind).toBe('refused');
   for (const audience of ['staging', undefined])
     expect(receiptVerdict(payout, receipt, { audience }).kind).toBe('refused');
+});
+
+it('a receipt that the signer does not sign in time is none, and does not wait', async () => {
+  jest.useFakeTimers();
+  try {
+    const signer = { name: 'worker-1', sign: async () => new Promise<never>(() => undefined) };
+    const clock = { wallNow: () => NOW };
+    const receipts = new ReceiptSigner({
+      signer,
+      platformId: PLATFORM,
+      audience: TEST_AUDIENCE,
+      keyring: KEYRING,
+      clock,
+    });
+    const signing = receipts.sign(payout, 'completed');
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await signing).toEqual({ kind: 'failed', message: 'The signer did not answer within 10 s' });
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 it('a worker with a keyring signs nothing for a payout that was not signed, or whose signature does not count', async () => {

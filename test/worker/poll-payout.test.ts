@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
+import { SignerError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { pollPayout } from '../../src/worker/poll-payout.js';
 import { ReceiptSigner } from '../../src/control/intents/receipt.js';
@@ -52,6 +53,19 @@ async function poll(
 }
 
 const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
+
+it('a final state whose receipt cannot be signed is recorded without one, and told as an error', async () => {
+  await bring();
+  const logger = recordingLogger();
+  const hanging = { name: 'worker-1', sign: async () => Promise.reject(new SignerError('it did not answer')) };
+  const report = await poll({ approve: 1, ...ITS_OWN }, logger, undefined, hanging);
+  expect(report).toMatchObject({ kind: 'polled', state: 'completed', receiptFailure: 'it did not answer' });
+  expect(await account.ledger.get('p')).toMatchObject({ state: 'completed' });
+  expect((await account.ledger.get('p'))?.receipt).toBeUndefined();
+  expect(logger.lines.map(({ message }) => message)).toContain('payout ended without a receipt');
+  // A second poll finds it ended.
+  expect(await poll({ approve: 1, ...ITS_OWN }, logger, undefined, hanging)).toMatchObject({ kind: 'skipped' });
+});
 
 const OTHER = "the gateway's status is about another payment";
 const ANN = { by: 'ann', reason: 'the first transaction is another payment' };

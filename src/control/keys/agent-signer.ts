@@ -20,19 +20,28 @@ const ASKED_AT_ONCE = 32;
  * @param fingerprint - as `ssh-add -l` prints it: `SHA256:` and 43 characters
  * @param socketPath - SSH_AUTH_SOCK
  */
-export function agentSigner(fingerprint: string, socketPath: string): (text: string) => Promise<string> {
+export function agentSigner(
+  fingerprint: string,
+  socketPath: string,
+  limitMs: number,
+): (text: string) => Promise<string> {
   const few = new FewAtATime(ASKED_AT_ONCE);
-  return async (text) =>
-    few.run(async () =>
-      inTime('The ssh-agent', async (end) => {
-        const agent = new AgentConnection(socketPath);
-        end.addEventListener('abort', () => {
-          agent.close();
-        });
-        const { blob, key } = await findKey(agent, fingerprint);
-        return signWith(agent, blob, key, text);
-      }),
-    );
+  let known: AgentKey | undefined;
+  const ask = async (text: string, end: AbortSignal): Promise<string> => {
+    const agent = new AgentConnection(socketPath);
+    end.addEventListener('abort', () => {
+      agent.close();
+    });
+    try {
+      known ??= await findKey(agent, fingerprint);
+      return await signWith(agent, known, text);
+    } catch (error) {
+      // The next one is told whether the agent still has it.
+      known = undefined;
+      throw error;
+    }
+  };
+  return async (text) => few.run(async () => inTime('The ssh-agent', async (end) => ask(text, end), limitMs));
 }
 
 interface AgentKey {
@@ -65,7 +74,7 @@ function parseKey(blob: Buffer): SshKey | undefined {
   }
 }
 
-async function signWith(agent: AgentConnection, blob: Buffer, { key }: SshKey, text: string): Promise<string> {
+async function signWith(agent: AgentConnection, { blob, key: { key } }: AgentKey, text: string): Promise<string> {
   const flags = Buffer.alloc(4);
   const request = Buffer.concat([sshField(blob), sshField(text), flags]);
   const answer = new SshReader((await agent.ask(SIGN_REQUEST, SIGN_RESPONSE, request)).bytes());

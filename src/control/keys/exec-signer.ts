@@ -19,10 +19,11 @@ const ANSWER = /^([A-Za-z0-9_-]{86})\r?\n?$/;
 export function execSigner(
   program: string,
   environment: Readonly<Record<string, string | undefined>>,
+  limitMs: number,
 ): (text: string) => Promise<string> {
   const few = new FewAtATime(PROGRAMS_AT_ONCE);
   const env = { ...environment, GATEWAY_SECRET_KEY: undefined };
-  return async (text) => few.run(async () => inTime(program, async (end) => run(program, text, env, end)));
+  return async (text) => few.run(async () => inTime(program, async (end) => run(program, text, env, end), limitMs));
 }
 
 async function run(program: string, text: string, env: NodeJS.ProcessEnv, end: AbortSignal): Promise<string> {
@@ -30,7 +31,8 @@ async function run(program: string, text: string, env: NodeJS.ProcessEnv, end: A
   const child = spawn(program, { env, detached: true, stdio: 'pipe' });
   let [answer, messages] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    answer = (answer + part).slice(0, LONGEST_ANSWER);
+    answer += part;
+    if (answer.length > LONGEST_ANSWER) killGroup(child.pid);
   });
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
     messages = (messages + part).slice(-SHOWN_MESSAGE);

@@ -11,7 +11,7 @@ import { execSigner } from './exec-signer.js';
 import { findSigningKey } from './find-signing-key.js';
 import { isSignedBy, type Keyring, type KeyringKey, type KeyRole, parsePublicKey } from './keyring.js';
 import { keySigner, readSigningKey } from './signing-key.js';
-import { OtherKeyError, type Signer } from './signer.js';
+import { OtherKeyError, SIGN_WITHIN_MS, type Signer } from './signer.js';
 import { type SignerKind, splitSigner } from './signer-text.js';
 import { fingerprintOf, type SshKey } from './ssh.js';
 import { signWithSsh } from './ssh-signer.js';
@@ -35,6 +35,8 @@ export interface SignerOptions {
   readonly onMessage?: ((text: string) => void) | undefined;
   /** Of `ssh-keygen`, the agent and the program, such as SSH_AUTH_SOCK and PATH. @defaultValue that of this process */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** How long an agent or a program may take for a signature, in ms. @defaultValue 5000 */
+  readonly timeoutMs?: number | undefined;
   readonly clock?: Pick<Clock, 'wallNow'> | undefined;
 }
 
@@ -100,7 +102,7 @@ const OPENERS: Readonly<Record<SignerKind, (rest: string, options: SignerOptions
       throw invalid('signer', `${path} ${(error as Error).message}`);
     }
   },
-  agent(fingerprint, { keyring, environment = OWN_ENVIRONMENT }) {
+  agent(fingerprint, { keyring, environment = OWN_ENVIRONMENT, timeoutMs = SIGN_WITHIN_MS }) {
     if (!/^SHA256:[A-Za-z0-9+/]{43}$/.test(fingerprint)) {
       const rule = 'must be agent: and a fingerprint as `ssh-add -l` prints it, SHA256: and 43 characters';
       throw invalid('signer', `${rule} (got "agent:${fingerprint}")`);
@@ -109,9 +111,12 @@ const OPENERS: Readonly<Record<SignerKind, (rest: string, options: SignerOptions
     if (!socketPath)
       throw invalid('signer', 'is agent:, and SSH_AUTH_SOCK, which names the socket of the agent, is not set');
     const key = keyring?.keys.find((each) => fingerprintOf(each.public) === fingerprint);
-    return { publicKey: key?.public, sign: agentSigner(fingerprint, socketPath) };
+    return { publicKey: key?.public, sign: agentSigner(fingerprint, socketPath, timeoutMs) };
   },
-  exec(program, { keyring, name, allowReadableSecrets = false, environment = OWN_ENVIRONMENT }) {
+  exec(
+    program,
+    { keyring, name, allowReadableSecrets = false, environment = OWN_ENVIRONMENT, timeoutMs = SIGN_WITHIN_MS },
+  ) {
     const path = resolve(program);
     if (keyring === undefined || name === undefined) {
       throw invalid(
@@ -127,7 +132,7 @@ const OPENERS: Readonly<Record<SignerKind, (rest: string, options: SignerOptions
     } catch (error) {
       throw invalid('signer', `${path} ${(error as Error).message}`);
     }
-    return { publicKey: key.public, key, sign: execSigner(path, environment) };
+    return { publicKey: key.public, key, sign: execSigner(path, environment, timeoutMs) };
   },
   ssh(path, { role, environment, onMessage = () => undefined }) {
     if (role !== 'operator' && role !== 'approver') {

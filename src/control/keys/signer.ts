@@ -17,7 +17,7 @@ export interface Signer {
   readonly sign: (text: string) => Promise<string>;
 }
 
-/** How long an agent or a program may take for a signature, in ms. */
+/** How long an agent or a program may take for a signature by default, in ms. */
 export const SIGN_WITHIN_MS = 5_000;
 
 /**
@@ -29,7 +29,7 @@ export const SIGN_WITHIN_MS = 5_000;
 export async function inTime<Result>(
   what: string,
   work: (end: AbortSignal) => Promise<Result>,
-  limitMs = SIGN_WITHIN_MS,
+  limitMs: number,
 ): Promise<Result> {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -249,6 +249,18 @@ it('payouts doctor names a key for final states that nobody would believe', asyn
   const missing = await findWith([shop(), ann()], environment);
   expect(missing).toEqual({ code: 1, found: [problemOf('signers', 'which has none of that name (got "worker-1")')] });
   expect(await findWith([shop(), ann(), worker], environment)).toEqual(FINE);
+  const { out } = await doctor.run();
+  expect(out).toMatch(/✓ signers +PAYOUT_WORKER_SIGNER signs, with the key "worker-1"\n/);
+  const other = keyEntry(testKey(9), { name: 'worker-1', role: 'worker', person: 'Host 1' });
+  const wrong = problemOf('signers', 'PAYOUT_WORKER_SIGNER_NAME must be the name of the key');
+  expect((await findWith([shop(), ann(), other], environment)).found).toContainEqual(wrong);
+  const agent = {
+    PAYOUT_SIGNER: `agent:SHA256:${'x'.repeat(43)}`,
+    PAYOUT_SIGNER_NAME: 'shop',
+    SSH_AUTH_SOCK: inDir('none'),
+  };
+  const away = problemOf('signers', 'PAYOUT_SIGNER: The ssh-agent cannot be reached');
+  expect((await findWith([shop(), ann()], agent)).found).toContainEqual(away);
 });
 
 it('payouts doctor reads in the journal what is not sent, and a pause that Redis has lost', async () => {
