@@ -6,7 +6,6 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { PayoutProducer, type PayoutEvent } from 'payout-queue/producer';
 
 const {
@@ -49,7 +48,7 @@ process.once('SIGINT', () => {
 });
 
 const producer = new PayoutProducer({ redisUrl, platformId: Number(platformId) });
-// The group is the application, the consumer this process. An event counts as handled when the loop asks for the next.
-const events = producer.events({ group: 'bookkeeping', consumer: hostname(), signal: stop.signal });
+// The group is the application: of its processes one at a time gets the events. An event counts as handled when the loop asks for the next.
+const events = producer.events({ group: 'bookkeeping', signal: stop.signal });
 for await (const event of events) await book(event);
 await producer.close();

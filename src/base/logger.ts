@@ -16,6 +16,15 @@ export const silentLogger: Logger = {
   child: () => silentLogger,
 };
 
+/** For an application without a logger: errors alone, as warnings of the process. */
+export const errorsAsWarnings: Logger = {
+  ...silentLogger,
+  error: (fields, message) => {
+    process.emitWarning(message, { type: 'PayoutQueueWarning', detail: JSON.stringify(fields) });
+  },
+  child: () => errorsAsWarnings,
+};
+
 const FAILSAFE = new WeakSet<Logger>();
 
 /**

@@ -1,6 +1,4 @@
 import { RedisUnavailableError } from '../base/errors.js';
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { every, isAborted, type Clock } from '../base/clock.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
@@ -84,12 +82,11 @@ export class AccountNotifier {
   }
 
   async #followEvents(): Promise<void> {
-    const consumer = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const isWanted = (event: PayoutEvent): boolean => {
       const name = nameOf(event);
       return name !== undefined && this.#events.has(name);
     };
-    const settings = eventsSchema.parse({ group: NOTIFY_GROUP, consumer });
+    const settings = eventsSchema.parse({ group: NOTIFY_GROUP });
     const selection = {
       isWanted,
       lingerMs: LINGER_MS,
@@ -97,7 +94,7 @@ export class AccountNotifier {
         this.#observer.worked();
       },
     };
-    for await (const event of readGroupEvents(this.#connection, settings, this.#stop, selection)) {
+    for await (const event of readGroupEvents(this.#connection, settings, this.#stop, this.#logger, selection)) {
       const type = nameOf(event);
       if (type === undefined) continue;
       const notification = linkRunbook(await this.#describe(event, type), this.#options.dashboardUrl);

@@ -259,13 +259,13 @@ export class PayoutProducer {
    * loop it comes again. If a consumer dies, another continues with its current event after `claimAfterMs`. Waits for
    * an unavailable Redis.
    * @example
-   * for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
+   * for await (const event of producer.events({ group: 'ledger' })) await book(event);
    * @throws InvalidInputError, ClosedError
    */
   events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {
-    const { ledger } = this.#use();
+    const { ledger, logger } = this.#use();
     const settings = parseInput(eventsSchema, options);
-    return readGroupEvents(ledger.connection, settings, this.#closed.signal);
+    return readGroupEvents(ledger.connection, settings, this.#closed.signal, logger);
   }
 
   /**

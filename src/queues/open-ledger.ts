@@ -1,7 +1,7 @@
 import type { Telemetry } from 'bullmq';
 import { type Clock, systemClock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
-import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
+import { errorsAsWarnings, failsafeLogger, type Logger } from '../base/logger.js';
 import {
   closeRedis,
   connectRedis,
@@ -41,7 +41,7 @@ export interface AccountConnectionOptions {
   readonly redisReplicas?: number | undefined;
   /** Traces payouts from enqueue to send, for example `new BullMQOtel({ tracerName: 'payouts' })` of bullmq-otel. */
   readonly telemetry?: Telemetry;
-  /** @defaultValue no logging */
+  /** @defaultValue errors alone, as warnings of the process (`process.on('warning', …)`) */
   readonly logger?: Logger;
   /** @defaultValue the machine's clock */
   readonly clock?: Clock;
@@ -97,7 +97,7 @@ export function openLedger(
   acceptance?: Confirmation,
 ): LedgerAccess {
   const { platformId, connection, telemetry, clock = systemClock } = options;
-  const logger = failsafeLogger(options.logger ?? silentLogger);
+  const logger = failsafeLogger(options.logger ?? errorsAsWarnings);
   const redis = connection === undefined ? connect(options.redisUrl, logger) : checkConnection(connection);
   const confirms = confirmation ?? new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
   const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirms, acceptance);

@@ -336,10 +336,10 @@ describe('a group of consumers', () => {
   it('lets only the consumer that has an event acknowledge it, once, and continues where those in hand were trimmed', async () => {
     expect(await acknowledge('one', '1-1')).toBe(0);
     const [eventId, ...later] = (await read('one')).eventIds;
-    expect(await acknowledge('one', '1-1')).toBe(0);
+    expect(await acknowledge('one', '1-1')).toBe(-1);
     expect(await acknowledge('two', eventId)).toBe(0);
     expect(await acknowledge('one', eventId)).toBe(1);
-    expect(await acknowledge('one', eventId)).toBe(0);
+    expect(await acknowledge('one', eventId)).toBe(-1);
     await redis.xdel(keys.events, ...later);
     await enqueue('d');
     expect((await read('one')).payoutIds).toEqual(['d']);

@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import type { KeyObject } from 'node:crypto';
+import { describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import {
   ClosedError,
@@ -184,6 +185,45 @@ it('events are lost to a consumer that was silent for too long: it continues beh
   expect(seen).toEqual(['a', 'b', 'c']);
   expect((await stalled.next()).value).toMatchObject({ payoutId: 'c' });
   await stalled.return();
+});
+
+it('says once that two loops of one name get events twice, and gives each loop a name of its own by default', async () => {
+  const errors: string[] = [];
+  const logger = { ...silentLogger, error: (_: object, message: string) => void errors.push(message) };
+  const twins = [openProducer({ logger }), openProducer({ logger })];
+  const read = async (consumer?: string): Promise<string[]> => {
+    const [group, stop] = [consumer ?? 'unnamed', new AbortController()];
+    await producer.enqueueMany([1, 2, 3].map((of) => payoutInput({ payoutId: `${group}-${of}` })));
+    const loops = twins.map((twin) => twin.events({ group, ...(consumer && { consumer }), signal: stop.signal }));
+    const ids: string[] = [];
+    const follow = async (events: (typeof loops)[number]): Promise<void> => {
+      for await (const { payoutId = '' } of events) if (payoutId.startsWith(group)) ids.push(payoutId);
+    };
+    const following = Promise.all(loops.map(follow));
+    await until('three events', () => new Set(ids).size === 3);
+    if (consumer !== undefined) await until('the error', () => errors.length > 0);
+    stop.abort();
+    await following;
+    return ids.toSorted();
+  };
+  expect(await read()).toEqual(['unnamed-1', 'unnamed-2', 'unnamed-3']);
+  expect(errors).toEqual([]);
+  expect((await read('same')).length).toBeGreaterThan(3);
+  expect(errors[0]).toMatch(/^events come twice: another loop uses the consumer name "same" of the group "same" too/);
+  expect(errors.length).toBeLessThanOrEqual(2);
+});
+
+it('without a logger, the error of a listener is a warning of the process', async () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  const listening = openProducer().on('queued', () => {
+    throw new Error('a mistake');
+  });
+  await listening.enqueue(payoutInput({ payoutId: 'a' }));
+  await until('the warning', () => warn.mock.calls.length > 0);
+  const detail = expect.stringMatching(/^\{"eventId":"\d+-\d+","error":"Error: a mistake"\}$/) as string;
+  const expected = ['a listener for payout events failed', { type: 'PayoutQueueWarning', detail }];
+  expect(warn.mock.calls).toEqual([expected]);
+  warn.mockRestore();
 });
 
 it('a producer leaves a shared connection open and refuses calls after closing', async () => {

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { z } from 'zod';
 import { type Clock, followSignals, isAborted } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
@@ -11,8 +13,12 @@ import { EventTail, findEventsEnd, parseEvent, type PayoutEvent, type PayoutEven
 export interface EventsOptions {
   /** The application: each group gets every event. A new group begins with the oldest event kept. */
   readonly group: string;
-  /** The process, by a name unique within the group. After a restart the same name continues at once. */
-  readonly consumer: string;
+  /**
+   * This loop, by a name unique within the group. After a crash the same name continues at once. Two loops of one name
+   * get the same events twice, which is logged as an error.
+   * @defaultValue a unique name; after a crash another loop continues after `claimAfterMs`
+   */
+  readonly consumer?: string;
   /** Ends the loop at its next event: the way to end without getting the last event again. */
   readonly signal?: AbortSignal;
   /**
@@ -33,9 +39,13 @@ interface EventSelection {
   readonly onRead?: () => void;
 }
 
+function uniqueConsumer(): string {
+  return `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+}
+
 export const eventsSchema = z.strictObject({
   group: lineField,
-  consumer: lineField,
+  consumer: lineField.default(uniqueConsumer),
   signal: z.instanceof(AbortSignal).exactOptional(),
   blockMs: millisecondsField(1).default(5_000),
   claimAfterMs: millisecondsField(100).default(30_000),
@@ -44,6 +54,7 @@ export const eventsSchema = z.strictObject({
 /** Events given to a consumer at a time. Unprocessed ones go to the consumer that takes over. */
 const LIMIT = 100;
 const LOOK_AGAIN_MS = 500;
+const ACKNOWLEDGED_BEFORE = -1;
 /** Long enough for any claimAfterMs. */
 const GIVEN_UP_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -59,10 +70,11 @@ export async function* readGroupEvents(
   connection: LedgerConnection,
   options: z.output<typeof eventsSchema>,
   closed: AbortSignal,
+  logger: Logger,
   { isWanted = () => true, lingerMs = 0, onRead }: EventSelection = {},
 ): AsyncGenerator<PayoutEvent, void, undefined> {
   const { signal: stopped, end } = followSignals(closed, ...(options.signal === undefined ? [] : [options.signal]));
-  const group = new EventGroup(connection, options, stopped, lingerMs);
+  const group = new EventGroup(connection, options, stopped, lingerMs, logger);
   try {
     while (!stopped.aborted) {
       let handled: PayoutEvent[] = [];
@@ -93,13 +105,18 @@ class EventGroup {
   readonly #lingerMs: number;
   readonly #stopped: AbortSignal;
   readonly #heartbeat: NodeJS.Timeout;
+  readonly #logger: Logger;
   #holdsEvents = false;
+  /** When this consumer last surely had its events: no other may take them over before `claimAfterMs` has passed. */
+  #heldAt = 0;
+  #saidShared = false;
 
   constructor(
     connection: LedgerConnection,
     options: z.output<typeof eventsSchema>,
     stopped: AbortSignal,
     lingerMs: number,
+    logger: Logger,
   ) {
     const { group, consumer, claimAfterMs, blockMs } = options;
     this.#run = connection.run;
@@ -107,6 +124,7 @@ class EventGroup {
     this.#name = [group, consumer];
     this.#claimAfterMs = claimAfterMs;
     this.#stopped = stopped;
+    this.#logger = logger;
     this.#lingerMs = lingerMs;
     this.#tail = new EventTail(connection, blockMs);
     stopped.addEventListener('abort', this.#endTail);
@@ -114,9 +132,10 @@ class EventGroup {
   }
 
   async next(): Promise<PayoutEvent[]> {
-    const reply = await this.#patiently(async () =>
-      this.#run('read-group-events', [...this.#name, this.#claimAfterMs, LIMIT]),
-    );
+    const reply = await this.#patiently(async () => {
+      this.#heldAt = this.#clock.now();
+      return this.#run('read-group-events', [...this.#name, this.#claimAfterMs, LIMIT]);
+    });
     if (reply === undefined) return [];
     const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
     this.#holdsEvents = entries.length > 0;
@@ -133,7 +152,26 @@ class EventGroup {
   /** @returns false if another consumer has taken over with all later events */
   async acknowledge(events: readonly PayoutEvent[]): Promise<boolean> {
     const eventIds = events.map(({ eventId }) => eventId).reverse();
-    return (await this.#patiently(async () => this.#run('ack-group-event', [...this.#name, ...eventIds]), true)) === 1;
+    const had = this.#clock.now() - this.#heldAt < this.#claimAfterMs;
+    let calls = 0;
+    const reply = await this.#patiently(async () => {
+      calls += 1;
+      return this.#run('ack-group-event', [...this.#name, ...eventIds]);
+    }, true);
+    // A repeated call may find its own acknowledgement.
+    if (reply === ACKNOWLEDGED_BEFORE && had && calls === 1) this.#saySharedName();
+    return reply === 1;
+  }
+
+  #saySharedName(): void {
+    if (this.#saidShared) return;
+    this.#saidShared = true;
+    const [group, consumer] = this.#name;
+    this.#logger.error(
+      { group, consumer },
+      `events come twice: another loop uses the consumer name ${JSON.stringify(consumer)} of the group ` +
+        `${JSON.stringify(group)} too, or a shorter claimAfterMs. Leave out consumer for a unique name`,
+    );
   }
 
   async close(): Promise<void> {
@@ -150,7 +188,8 @@ class EventGroup {
   async #setIdle(idleMs: number): Promise<void> {
     if (!this.#holdsEvents) return;
     try {
-      await this.#run('set-group-idle', [...this.#name, idleMs, LIMIT]);
+      const at = this.#clock.now();
+      if (((await this.#run('set-group-idle', [...this.#name, idleMs, LIMIT])) as number) > 0) this.#heldAt = at;
     } catch {
       // Another consumer then takes over later or earlier, and the acknowledgement detects it.
     }
