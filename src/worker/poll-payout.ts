@@ -55,7 +55,7 @@ export async function pollPayout(
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
     ? check(await gateway.getStatus(txhash), payout, gateway)
-    : // An earlier version accepted it and trusted the gateway.
+    : // Someone has altered it.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
   if (verdict.state === 'in_progress') return { kind: 'polled', ...verdict };
   const signed = receipts && verdict.state !== 'unknown' ? await sign(payout, verdict, receipts) : undefined;

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import {

@@ -9,7 +9,7 @@ export interface GatewayFacts {
   readonly currencies: readonly Currency[];
   /** Wall clock, ms. */
   readonly currenciesAt: number | undefined;
-  /** Every item of the list was understood: no other id is a currency. Earlier versions do not write it. */
+  /** Every item of the list was understood: no other id is a currency. */
   readonly isWhole?: boolean | undefined;
   /** One for each currency, or for each symbol in which the gateway keeps accounts. Empty while unknown. */
   readonly balance: readonly Balance[];
@@ -17,7 +17,7 @@ export interface GatewayFacts {
   readonly balanceAt: number | undefined;
   /** Why the last query failed; undefined after a success. */
   readonly failure: string | undefined;
-  /** The code of that error; earlier versions write none. */
+  /** The code of that error. */
   readonly failureCode?: string | undefined;
   /** When it failed: wall clock, ms. */
   readonly failureAt: number | undefined;

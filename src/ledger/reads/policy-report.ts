@@ -53,7 +53,7 @@ export interface HeldCount {
   readonly count: number;
   /**
    * When the first of them should have been released by its rule, or since when it is held if that is not known; wall
-   * clock, ms. Earlier versions write none.
+   * clock, ms.
    */
   readonly since?: number | undefined;
 }

@@ -65,7 +65,7 @@ export interface WorkerReport {
   /** `sender`, `standby` or `refused`; a newer version may have others. */
   readonly role: string;
   readonly reason?: string | undefined;
-  /** `redis`, `replicas`, `disk` or `gateway`, if that is why it refuses; earlier versions write none. */
+  /** `redis`, `replicas`, `disk` or `gateway`, if that is why it refuses. */
   readonly cause?: string | undefined;
   /** With the cause `replicas`. */
   readonly missing?: MissingReport | undefined;
@@ -85,7 +85,7 @@ export interface WorkerReport {
   readonly slowMs?: number | undefined;
   /** Why the last tries to send ended before anything was written; undefined after a send. */
   readonly lastError?: string | undefined;
-  /** The code of that error; earlier versions write none. */
+  /** The code of that error. */
   readonly lastErrorCode?: string | undefined;
   /** How many they were. */
   readonly failedAttempts?: number | undefined;
@@ -93,7 +93,7 @@ export interface WorkerReport {
   /** Why the last status poll failed; undefined after a success. */
   readonly pollError?: string | undefined;
   readonly pollErrorCode?: string | undefined;
-  /** How many polls have failed since the last success, up to {@link COUNTED_POLLS}; earlier versions write none. */
+  /** How many polls have failed since the last success, up to {@link COUNTED_POLLS}. */
   readonly failedPolls?: number | undefined;
   /** What failed last and no longer does: a page says it for a while, because it may come and go. */
   readonly ended?: EndedTrouble | undefined;

@@ -130,7 +130,7 @@ export class StatisticsKeeper {
     this.#stored = await loadStatistics(this.#connection);
     const counters = parseFields(this.#stored);
     const { [POSITION]: position, ...batches } = this.#stored.batches;
-    // Written by an earlier version, which counted no batches, or deleted, or altered.
+    // Someone may have deleted or altered them.
     const areWhole = Object.values(batches).every((text) => parseStates(text) !== undefined);
     this.#isWrong ||= counters !== undefined && (parsePosition(position) !== counters.position || !areWhole);
     return counters;
