@@ -219,7 +219,7 @@ it('without a logger, the error of a listener is a warning of the process', asyn
   });
   await listening.enqueue(payoutInput({ payoutId: 'a' }));
   await until('the warning', () => warn.mock.calls.length > 0);
-  const detail = expect.stringMatching(/^\{"eventId":"\d+-\d+","error":"Error: a mistake"\}$/) as string;
+  const detail: unknown = expect.stringMatching(/^\{"eventId":"\d+-\d+","error":"Error: a mistake"\}$/);
   const expected = ['a listener for payout events failed', { type: 'PayoutQueueWarning', detail }];
   expect(warn.mock.calls).toEqual([expected]);
   warn.mockRestore();
