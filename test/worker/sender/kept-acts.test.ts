@@ -100,7 +100,14 @@ it('the count of acts is in the journal only after the rejections among them', a
   };
   rig = await makeSendRig({ authority: { permit: () => ({ kind: 'granted' }), keepRejections } });
   await cancel('q');
-  const rejection = { decision: 'reject', by: 'ann', reason: 'no', at: '2030-01-01T00:00:00.000Z', payoutId: 'p' };
+  const rejection = {
+    audience: 'a',
+    decision: 'reject',
+    by: 'ann',
+    reason: 'no',
+    at: '2030-01-01T00:00:00.000Z',
+    payoutId: 'p',
+  };
   const [text, held] = [{ ...rejection, intent: '', signature: 's' }, HOLD].map((each) => JSON.stringify(each));
   const { run, keys } = rig.ledger.connection;
   const args = [1, 'reject', 'ann', 'no', `rejection:${'a'.repeat(64)}`, text ?? '', 10, held ?? ''];
