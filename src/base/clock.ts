@@ -14,6 +14,8 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+
 /** About 24 days. Node's timers fire after 1 ms for a longer delay. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 

@@ -46,7 +46,7 @@ export function failsafeLogger(logger: Logger): Logger {
  * response to a withdrawal, so their errors end here and are counted.
  */
 
-export type Watcher = 'logger' | 'observer' | 'telemetry';
+type Watcher = 'logger' | 'observer' | 'telemetry';
 
 const failures: Record<Watcher, number> = { logger: 0, observer: 0, telemetry: 0 };
 const lastFailedAt = new Map<Watcher, number>();

@@ -30,3 +30,18 @@ export function parseJson(text: string, field: string): unknown {
 function describeFault({ message }: Error): string {
   return message.includes('"') ? '' : `: ${message}`;
 }
+
+/** Of stored text, which anyone may have altered. @returns undefined if it is not JSON */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As {@link readJson}. @returns an empty object if it is not that of one */
+export function readJsonObject(text: string): object {
+  const value = readJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}

@@ -1,6 +1,6 @@
 import { JournalUnavailableError } from '../base/errors.js';
 import type { FileHandle } from 'node:fs/promises';
-import { within } from '../base/clock.js';
+import { DAY_MS, within } from '../base/clock.js';
 import { STORED_FORMAT } from '../base/stored-format.js';
 import type { JournalHead, SendAttempt } from '../ledger/sender-ledger.js';
 import type { ControlView } from './control-view.js';
@@ -41,8 +41,6 @@ import type { SendJournal } from './send-journal.js';
 
 /** About 27,000 sends with their outcomes, or 17,000 signed ones. */
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
-const DAY_MS = 24 * 60 * 60 * 1000;
-
 /**
  * The disk gets this many checks in a row to answer. A single time limit would also count the time this process was
  * stopped.

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
+import { DAY_MS } from '../base/clock.js';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
 import { type JournalFile, listFiles, readLines, syncFolder } from './journal-files.js';
 import { identify, type JournalLine, type OutcomeLine, type SendLine } from './journal-line.js';
 import { parseLine } from './parse-line.js';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** The longest validity of a signed act after its use. */
 const ACT_LIFETIME_MS = 7 * DAY_MS;
 /** Tolerance for a wrong clock: an old intent must not pass as new. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJson } from '../base/parse-json.js';
 import { otherFormat, STORED_FORMAT } from '../base/stored-format.js';
 import { KEPT_STATES } from '../ledger/states.js';
 import type { JournalLine } from './journal-line.js';
@@ -153,7 +154,7 @@ export interface StoredLine {
  */
 export function parseLine(text: string, place: string): StoredLine | undefined {
   if (isTorn(text)) return undefined;
-  const json = parseJson(text);
+  const json = readJson(text);
   const parsed = findSchema(json).safeParse(json);
   const chained = prevField.safeParse(json);
   if (!parsed.success || !chained.success) {
@@ -172,7 +173,7 @@ export function parseLine(text: string, place: string): StoredLine | undefined {
  */
 export function parseWrittenLine(text: string, place: string): StoredLine | undefined {
   if (!text.startsWith(ATTEMPT_START)) return parseLine(text, place);
-  const json = parseJson(text) as (JournalLine & { readonly prev?: unknown }) | undefined;
+  const json = readJson(text) as (JournalLine & { readonly prev?: unknown }) | undefined;
   if (typeof json?.prev !== 'string') return parseLine(text, place);
   return { line: json, prev: [json.prev] };
 }
@@ -206,12 +207,4 @@ function findSchema(json: unknown): z.ZodType<JournalLine | { readonly v: number
   if ('peers' in fields) return peersLine;
   if ('acts' in fields) return actsLine;
   return controlLine;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -229,7 +229,7 @@ export async function adoptLedger(
   return { epoch, sendCount, token, objections };
 }
 
-export function cameBackOlder(): ConflictError {
+function cameBackOlder(): ConflictError {
   return new ConflictError(
     'Redis came back older while its ledger was adopted: it was not adopted. Wait until Redis is stable, have the application enqueue again what it has open, then run the same command',
     ['ledger'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJson } from '../base/parse-json.js';
 
 /**
  * What control of money keeps in the record of a payout: the signature of its producer, what approvers say, and the receipt of
@@ -174,7 +175,7 @@ export function parseApprovals(record: StoredFields): SignedApproval[] {
   for (const field in record) {
     const [, kind] = FIELD.exec(field) ?? [];
     if (kind === undefined) continue;
-    const parsed = signedApprovalSchema.safeParse(parseJson(record[field] ?? ''));
+    const parsed = signedApprovalSchema.safeParse(readJson(record[field] ?? ''));
     if (!parsed.success) continue;
     const { decision, by } = parsed.data;
     // A rejection counts in whichever field it stands.
@@ -183,14 +184,6 @@ export function parseApprovals(record: StoredFields): SignedApproval[] {
     }
   }
   return approvals.sort((a, b) => Date.parse(a.at) - Date.parse(b.at) || (a.by < b.by ? -1 : 1));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export interface Spend {

@@ -50,7 +50,7 @@ export async function pipelined(
   });
 }
 
-export interface ReadableReplies {
+interface ReadableReplies {
   /** Undefined for a key of another type. */
   readonly replies: unknown[];
   /** The keys of another type, each once. */
@@ -239,11 +239,7 @@ function toLuaSet(names: readonly string[]): string {
 }
 
 /** Runs a ledger script: `run('pause-account', [at, by, reason])`. `keys`: the script's own, after the account's. */
-export type RunScript = (
-  name: ScriptName,
-  args: readonly (string | number)[],
-  keys?: readonly string[],
-) => Promise<unknown>;
+type RunScript = (name: ScriptName, args: readonly (string | number)[], keys?: readonly string[]) => Promise<unknown>;
 
 /**
  * Prepares a connection for the scripts.

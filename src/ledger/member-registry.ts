@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJson } from '../base/parse-json.js';
 import type { RedisClient } from '../base/redis.js';
 import { ask, pipelined } from './ledger-connection.js';
 import { SHARED_KEYS } from './keys.js';
@@ -107,9 +108,5 @@ export function versionOf(heartbeat: string): number | undefined {
 }
 
 function parseReport(text: string | null | undefined): MemberReport | undefined {
-  try {
-    return reportSchema.safeParse(JSON.parse(text ?? '')).data;
-  } catch {
-    return undefined;
-  }
+  return reportSchema.safeParse(readJson(text ?? '')).data;
 }

@@ -1,13 +1,10 @@
 import { z } from 'zod';
+import { readJson } from '../base/parse-json.js';
 import { LAST_TIME_MS } from '../base/format.js';
 
 /** A stored JSON text that only people read. @returns undefined if it has another form: someone has altered it */
 export function parseStored<Value>(schema: z.ZodType<Value>, text: string | null | undefined): Value | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text ?? 'null')).data;
-  } catch {
-    return undefined;
-  }
+  return schema.safeParse(readJson(text ?? 'null')).data;
 }
 
 /** ms since 1970. */

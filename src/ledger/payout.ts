@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJsonObject } from '../base/parse-json.js';
 import {
   amountField,
   audienceField,
@@ -312,16 +313,7 @@ export function toHeldField({ kind, reason, message, isTampering, rule, until, n
 }
 
 export function parseHeldField(text: string): HeldFor {
-  return heldSchema.parse(parseJson(text));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return heldSchema.parse(readJsonObject(text));
 }
 
 /** Who decided, and why: recorded with every change by an operator. */

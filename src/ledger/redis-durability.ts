@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { crc16 } from '../base/crc16.js';
 import type { Clock } from '../base/clock.js';
 import { RedisUnavailableError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
@@ -221,13 +222,7 @@ export function findServer(redis: RedisClient, key: string): Redis | undefined {
 /** CRC-16 of the text between the key's first braces. */
 export function slotOf(key: string): number {
   const [, tag = ''] = /\{([^}]*)\}/.exec(key) ?? [];
-  let crc = 0;
-  for (const byte of Buffer.from(tag === '' ? key : tag)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x80_00 ? (crc << 1) ^ 0x10_21 : crc << 1;
-    crc &= 0xff_ff;
-  }
-  return crc % SLOTS;
+  return crc16(Buffer.from(tag === '' ? key : tag)) % SLOTS;
 }
 
 /** From CONFIG GET. */

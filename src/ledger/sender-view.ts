@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { readJson, readJsonObject } from '../base/parse-json.js';
 import { toIsoTime } from '../base/format.js';
 import { checkFormat, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { pairsToRecord } from './payout-record.js';
@@ -77,19 +78,11 @@ const pauseSchema = z.object({
 /** The oldest first. What cannot be read is left out, but for the oldest one, which stops the account. */
 export function parsePauses({ pausedReason, pausedBy = '', pausedAt = '', morePauses = '[]' }: Hash): Pause[] {
   if (pausedReason === undefined) return [];
-  const more = z.array(pauseSchema).catch([]).parse(parseArray(morePauses));
+  const more = z.array(pauseSchema).catch([]).parse(readJson(morePauses));
   return [{ by: pausedBy, reason: pausedReason, at: Number(pausedAt) }, ...more].map((pause) => ({
     ...pause,
     at: toIsoTime(pause.at),
   }));
-}
-
-function parseArray(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return [];
-  }
 }
 
 const objectionSchema = z.object({
@@ -112,11 +105,11 @@ const journalSchema = z.object({
 
 /** An unreadable objection stays: it must not vanish by a typing error. */
 export function parseObjections(hash: Readonly<Record<string, string>>): Objection[] {
-  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...objectionSchema.parse(parseJson(text)) }));
+  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...objectionSchema.parse(readJsonObject(text)) }));
 }
 
 export function parseJournals(hash: Readonly<Record<string, string>>): KnownJournal[] {
-  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...journalSchema.parse(parseJson(text)) }));
+  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...journalSchema.parse(readJsonObject(text)) }));
 }
 
 /** The journal's id is the field. */
@@ -127,13 +120,4 @@ export function toHashValue(entry: Objection | KnownJournal): string {
 /** Redis returns a hash's fields in no order. */
 function inOrder(hash: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(hash).sort(([one], [other]) => (one < other ? -1 : 1));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

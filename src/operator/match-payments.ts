@@ -14,14 +14,14 @@ export interface ListedPayment {
   readonly at: number;
 }
 
-export interface MatchedPayment {
+interface MatchedPayment {
   readonly payout: Payout;
   readonly payment: ListedPayment;
   readonly by: 'txhash' | 'address, amount and time';
 }
 
 /** Payouts and payments that fit each other in more than one way. */
-export interface AmbiguousPayments {
+interface AmbiguousPayments {
   readonly payouts: readonly Payout[];
   readonly payments: readonly ListedPayment[];
 }

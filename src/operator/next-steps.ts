@@ -205,7 +205,7 @@ export function batchSteps(
 }
 
 /** Commands that stop at the first one that fails, without ending the shell that they are pasted into. */
-export function toBlock(lines: readonly string[]): string {
+function toBlock(lines: readonly string[]): string {
   return ['(set -e', ...lines.map((line) => `  ${line}`), ')'].join('\n');
 }
 

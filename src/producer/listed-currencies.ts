@@ -28,7 +28,7 @@ const MAX_AGE_MS = 24 * 3_600_000;
 const LOOK_UP_AT_ONCE = 1_000;
 const SHOWN = 20;
 
-export interface ListRules {
+interface ListRules {
   /** Whether to refuse an address of another network than its currency's. */
   readonly checksums: boolean;
   /** Whether to refuse what the list does not have, and amounts that it does not allow. */

@@ -62,7 +62,7 @@ function asItIsNow(payout: NewPayout): NewPayout {
  * that need the gateway's list are in listed-currencies.ts.
  */
 
-export interface RecipientRule {
+interface RecipientRule {
   readonly checksums: boolean;
 }
 

@@ -367,7 +367,9 @@ export class JobLane {
     const { relay } = this.#account;
     const jobs = batch.flatMap(toJobSources);
     if (!batch.some((entry) => this.#isLate(entry))) return relay.tryAddAccepted(jobs);
-    await relay.tryAddLate(jobs);
+    // The worker may have sent them by now: add only jobs that are missing.
+    const payoutIds = jobs.map(({ payoutId }) => payoutId);
+    await relay.tryDeliver('queued', payoutIds);
     return false;
   }
 

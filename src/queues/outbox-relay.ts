@@ -71,7 +71,7 @@ export class OutboxRelay {
         const payoutIds = entries.flatMap((entry) =>
           'state' in entry && entry.state === state ? [entry.payoutId] : [],
         );
-        passedOver += (await this.#deliver(state, payoutIds)).unreadable;
+        passedOver += (await this.deliver(state, payoutIds)).unreadable;
       }
       left += passedOver;
       delivered += entries.length - passedOver;
@@ -82,13 +82,9 @@ export class OutboxRelay {
   /**
    * Adds missing jobs of payouts in the state, and removes all but unreadable payouts from the outbox. A job counts if
    * its hash exists. The reconciler checks whether it is in its queue. After an error the outbox keeps them.
-   * @returns the number of added jobs
+   * @returns the number of added jobs, and of payouts that cannot be read
    */
-  async deliver(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
-    return (await this.#deliver(state, payoutIds)).added;
-  }
-
-  async #deliver(
+  async deliver(
     state: StateWithJob,
     payoutIds: readonly string[],
   ): Promise<{ readonly added: number; readonly unreadable: number }> {
@@ -110,7 +106,11 @@ export class OutboxRelay {
    * adds what fails from the outbox.
    */
   async tryDeliver(state: StateWithJob, payoutIds: readonly string[]): Promise<void> {
-    await this.#try(payoutIds, async () => this.deliver(state, payoutIds));
+    await this.#try(payoutIds, async () => {
+      for (let start = 0; start < payoutIds.length; start += STEP) {
+        await this.deliver(state, payoutIds.slice(start, start + STEP));
+      }
+    });
   }
 
   /**
@@ -131,19 +131,6 @@ export class OutboxRelay {
    */
   async tryAddAccepted(payouts: readonly JobSource[]): Promise<boolean> {
     return payouts.length === 0 || this.#try(toIds(payouts), async () => this.#queues.addWithdrawJobs(payouts));
-  }
-
-  /**
-   * As {@link tryAddAccepted}, for payouts that the worker may have sent by now: adds only jobs that are missing, and
-   * clears the outbox.
-   */
-  async tryAddLate(payouts: readonly JobSource[]): Promise<void> {
-    const payoutIds = toIds(payouts);
-    await this.#try(payoutIds, async () => {
-      for (let start = 0; start < payoutIds.length; start += STEP) {
-        await this.deliver('queued', payoutIds.slice(start, start + STEP));
-      }
-    });
   }
 
   /** Never throws, and takes 5 s at most. */

@@ -1,4 +1,5 @@
 import type { Queue } from 'bullmq';
+import { readJson } from '../base/parse-json.js';
 import { isAborted } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
 import { ask, type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
@@ -113,12 +114,4 @@ function repairedFields(jobId: string, [data, opts, progress]: readonly (string 
 function isObject(text: string | null | undefined): boolean {
   const value = readJson(text ?? '');
   return typeof value === 'object' && value !== null;
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

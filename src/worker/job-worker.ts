@@ -49,7 +49,7 @@ export type JobRuntime = Pick<
 type QueueName = (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
 
 /** @returns the dashboard's text for the completed job */
-export type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
+type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
 
 interface JobLimits {
   readonly concurrency: number;

@@ -24,7 +24,7 @@ import {
   type Settings,
   WATCHING_RULES,
 } from '../base/setting.js';
-import { machineUptime, systemClock, type Clock } from '../base/clock.js';
+import { type Clock, DAY_MS, machineUptime, systemClock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { endProcess } from '../base/invariants.js';
 import { openGateway } from '../gateway/open-gateway.js';
@@ -86,8 +86,6 @@ interface WorkerConfirmations {
   readonly commands: Confirmation;
   readonly sender: Confirmation;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** 48 bits: tokens must differ among the attempts of one payout. */
 const TOKEN_BYTES = 6;

@@ -24,7 +24,7 @@ type Verdict =
 type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
 type FinalVerdict = Exclude<LastVerdict, { state: 'unknown' }>;
 
-export type PollReport =
+type PollReport =
   | ({
       readonly kind: 'polled';
       /** Why its final state has no receipt, although one was wanted. */

@@ -1,5 +1,5 @@
 import type { PayoutArchive } from '../archive/payout-archive.js';
-import { every, within } from '../base/clock.js';
+import { DAY_MS, every, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { parseRecord } from '../ledger/payout-record.js';
 import { UnreadableRecordError } from '../base/errors.js';
@@ -9,7 +9,7 @@ import { FINAL_STATES, type PayoutState } from '../ledger/states.js';
 import type { Logger } from '../base/logger.js';
 import type { StatisticsKeeper } from './statistics/statistics-keeper.js';
 
-export interface RetentionOptions {
+interface RetentionOptions {
   readonly connection: LedgerConnection;
   readonly retentionDays: number;
   /** Stores payouts before their removal. @defaultValue removed payouts are lost */
@@ -20,8 +20,6 @@ export interface RetentionOptions {
   /** Called after each step with the archive's error, or undefined after success. */
   readonly onArchiveTrouble?: (trouble: string | undefined) => void;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Small steps do not delay the sender: 150 payouts and 300 events a second, in scripts of some 2 ms. */
 const STEP_EVERY_MS = 1_000;
@@ -58,7 +56,7 @@ export async function applyRetention(options: RetentionOptions, signal: AbortSig
   onArchiveTrouble?.(undefined);
 }
 
-export interface RetentionStep {
+interface RetentionStep {
   readonly payouts: number;
   readonly events: number;
   readonly isFull: boolean;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { bech32, bech32m } from '@scure/base';
 import { isSameAddress, parseWallet, walletAndTagKey, walletKey } from '../../src/gateway/wallet.js';
-import { crc16 } from '../../src/gateway/wallet/untagged.js';
+import { crc16 } from '../../src/base/crc16.js';
 
 /** Every address of the files in `test/vectors`, which are as they were published. */
 

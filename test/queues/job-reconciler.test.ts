@@ -288,10 +288,10 @@ it('deliver adds a job in the place of one that is finished, or of which only a 
   await accept('part');
   // As BullMQ leaves it where it promotes a delayed job that has no hash.
   await redis.hset(key('part~0'), 'delay', '0');
-  expect(await rig.relay.deliver('queued', ['finished', 'part', 'nobody'])).toBe(2);
+  expect(await rig.relay.deliver('queued', ['finished', 'part', 'nobody'])).toEqual({ added: 2, unreadable: 0 });
   expect(await withdrawJobs()).toEqual(['finished~0', 'part~0']);
   expect(await withdraw.getFailedCount()).toBe(0);
-  expect(await rig.relay.deliver('queued', ['finished', 'part'])).toBe(0);
+  expect(await rig.relay.deliver('queued', ['finished', 'part'])).toEqual({ added: 0, unreadable: 0 });
 });
 
 it('tryDeliverSent adds the poll job of a payout; the outbox keeps it where that failed', async () => {

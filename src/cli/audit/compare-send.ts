@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../base/clock.js';
 import { wasSent } from '../../journal/journal-view.js';
 import { isSameTxhash } from '../../base/fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
@@ -69,7 +70,6 @@ function txhashOf({ outcome }: JournalEntry): string | undefined {
   return outcome?.kind === 'accepted' ? outcome.txhash : undefined;
 }
 
-const DAY_MS = 86_400_000;
 const REMOVED =
   'Someone has deleted the record in Redis, or PAYOUT_RETENTION_DAYS of the worker is another one: compare. Ask the gateway what was paid; the journal has the payment.';
 

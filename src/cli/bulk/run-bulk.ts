@@ -19,7 +19,7 @@ export interface BulkSteps extends Pick<Choice, 'wasChanged' | 'findStale'> {
   readonly apply: (payouts: readonly ChosenPayout[]) => Promise<readonly (Error | undefined)[]>;
 }
 
-export interface BulkChange extends BulkSteps, Choice {
+interface BulkChange extends BulkSteps, Choice {
   /** Question without its mark: `Send 3 payouts of account 4242 again`. */
   readonly describe: (payouts: string) => string;
   /** `3 payouts queued again` */
@@ -32,7 +32,7 @@ export interface BulkChange extends BulkSteps, Choice {
   readonly finish?: () => Promise<void>;
 }
 
-export interface BulkFlags {
+interface BulkFlags {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly expectCount?: number;

@@ -102,7 +102,7 @@ export async function withGateway<Result>(
 const READ_WITHIN_MS = 2_000;
 
 /** @returns undefined if Redis is not configured or does not answer in time */
-export async function ifReachable<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+async function ifReachable<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await within(READ_WITHIN_MS, read());
   } catch (error) {

@@ -5,9 +5,9 @@ import type { CliContext } from './cli-context.js';
 import { readVersion } from '../../base/version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
 
-export type DefineCommand = (command: Command, context: CliContext) => void;
+type DefineCommand = (command: Command, context: CliContext) => void;
 
-export interface CommandEntry {
+interface CommandEntry {
   /** As Commander lists a command: `get [options] [payoutId]`. */
   readonly usage: string;
   readonly description: string;

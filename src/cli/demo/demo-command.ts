@@ -13,13 +13,13 @@ import { callersOf, formatHints, formatKept, formatSummary } from './demo-summar
 import { type Demo, runDemo } from './run-demo.js';
 
 /** Next to `dist` or `src`, in a clone and in an installed package. */
-export const DEMO_FILE = sourcePath('../examples/payouts.csv');
+const DEMO_FILE = sourcePath('../examples/payouts.csv');
 
 /**
  * Users edit the file, so every problem names its line.
  * @param count - repeats the file as needed, with new ids
  */
-export async function readDemoPayouts(file: string, signal: AbortSignal, count?: number): Promise<ValidPayout[]> {
+async function readDemoPayouts(file: string, signal: AbortSignal, count?: number): Promise<ValidPayout[]> {
   const problems: Problem[] = [];
   const source = await openSource(file, signal);
   const { checked } = await checkRows(source, { checksums: true }, signal, (line, { field, message }) => {

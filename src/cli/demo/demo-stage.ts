@@ -110,7 +110,7 @@ async function startRedis(dir: string): Promise<LocalRedis> {
 const END_WITHIN_MS = 3_000;
 const SHOWN_LOG_LINES = 5;
 
-export class DemoWorker {
+class DemoWorker {
   readonly #environment: Readonly<Record<string, string>>;
   readonly #logFile: string;
   #child: ChildProcess | undefined;

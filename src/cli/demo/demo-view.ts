@@ -7,7 +7,7 @@ import type { BoardChange, BoardRow } from './payout-board.js';
 
 type Colours = CliContext['colours'];
 
-export interface DemoMoment {
+interface DemoMoment {
   readonly rows: readonly BoardRow[];
   readonly elapsedMs: number;
   readonly smallestGapMs: number | null;
@@ -106,7 +106,7 @@ const BAR_WIDTH = 40;
 /** Sent payouts shown above the first unsent one. */
 const ROWS_OF_CONTEXT = 4;
 
-export function formatMoment(moment: DemoMoment, height: number, colours: Colours): string[] {
+function formatMoment(moment: DemoMoment, height: number, colours: Colours): string[] {
   const { rows, elapsedMs } = moment;
   const window = Math.max(FEWEST_ROWS, height - OTHER_LINES);
   const start = findStart(rows, window);

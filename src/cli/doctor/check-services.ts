@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../base/clock.js';
 import type { Clock } from '../../base/clock.js';
 import { PayoutError } from '../../base/errors.js';
 import { formatCount, formatDuration } from '../../base/format.js';
@@ -27,7 +28,6 @@ export async function checkOtherAccounts(redis: RedisClient, own: readonly numbe
 
 const GATEWAY_TIMEOUT_MS = 10_000;
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
 const CERTIFICATE_WARNING_DAYS = 14;
 
 /** @param ca - PEM certificates to trust instead of the system's */

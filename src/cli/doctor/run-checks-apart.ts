@@ -11,7 +11,7 @@ import { type BeginCheck, type CheckResult, hanging, problem } from './check-res
 const CHECK_WITHIN_MS = 40_000;
 
 /** The checks that hung, in the environment of the process with the others. */
-export const HUNG_CHECKS = 'PAYOUTS_DOCTOR_HUNG';
+const HUNG_CHECKS = 'PAYOUTS_DOCTOR_HUNG';
 
 type Message = { readonly begins: string } | { readonly result: CheckResult } | 'end';
 

@@ -30,7 +30,7 @@ export interface FileCheck {
   readonly unchecked: readonly { readonly reason: string; readonly payouts: number }[];
 }
 
-export interface RowRules {
+interface RowRules {
   /** Of all payouts. */
   readonly batch?: string | undefined;
   readonly checksums: boolean;

@@ -1,7 +1,6 @@
+import { DAY_MS } from '../../base/clock.js';
 import type { Keyring, KeyringKey } from '../../control/keys/keyring.js';
 import { formatCount } from '../../base/format.js';
-
-const DAY_MS = 86_400_000;
 
 const EXPIRES_SOON_MS = 14 * DAY_MS;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJson } from '../../base/parse-json.js';
 import { formatStatement, hashText, StatementError, tryFormat } from '../intents/statement.js';
 import { verifySigner } from '../intents/verify-signature.js';
 import type { KeyFinder } from '../keys/keyring.js';
@@ -49,14 +50,7 @@ export function hashAct(platformId: number, act: Act): string {
 
 /** Parses a stored act, unverified; undefined if the text is none. */
 export function parseAct(text: string): SignedAct | undefined {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const parsed = storedAct.safeParse(content);
-  return parsed.success ? parsed.data : undefined;
+  return storedAct.safeParse(readJson(text)).data;
 }
 
 export function serializeAct(act: SignedAct): string {

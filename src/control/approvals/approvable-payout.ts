@@ -15,7 +15,7 @@ export interface DecidablePayout {
   readonly fault?: string | undefined;
 }
 
-export interface ApprovablePayout extends DecidablePayout {
+interface ApprovablePayout extends DecidablePayout {
   readonly signer: KeyringKey;
 }
 

@@ -13,7 +13,7 @@ export interface Rejection extends Omit<RejectionNote, 'person'> {
   readonly approval?: SignedApproval | undefined;
 }
 
-export interface RejectionCount {
+interface RejectionCount {
   readonly standing: readonly Rejection[];
   readonly takenBack: readonly Rejection[];
   /** Who validly takes back a rejection, by the signature of the statement. */

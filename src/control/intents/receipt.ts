@@ -23,7 +23,7 @@ export interface Receipt extends Pick<StoredReceipt, 'audience' | 'at'> {
 
 /** The states that a worker signs: how the payment itself ended. The others are an operator's or the application's word. */
 const RECEIPT_STATES = ['completed', 'failed'] as const;
-export type ReceiptState = (typeof RECEIPT_STATES)[number];
+type ReceiptState = (typeof RECEIPT_STATES)[number];
 
 function hasReceipt(state: string): state is ReceiptState {
   return (RECEIPT_STATES as readonly string[]).includes(state);

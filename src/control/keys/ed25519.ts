@@ -4,7 +4,6 @@ import { createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-export const SIGNATURE_LENGTH = 86;
 /** The DER before the 32 bytes of a public key (RFC 8410). */
 const PUBLIC_KEY_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 

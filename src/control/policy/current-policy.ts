@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../base/clock.js';
 import type { Clock } from '../../base/clock.js';
 import { InvalidConfigError, type Problem } from '../../base/errors.js';
 import type { Logger } from '../../base/logger.js';
@@ -8,8 +9,6 @@ import type { Policy } from './policy.js';
 import { formatSpan } from './values.js';
 
 const FIELD = 'PAYOUT_POLICY_FILE';
-const DAY_MS = 86_400_000;
-
 /**
  * An account's policy as last read. Properties taken in one statement belong together: a later reading never changes
  * them.

@@ -1,7 +1,7 @@
+import { DAY_MS } from '../../base/clock.js';
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
-const DAY_MS = DAY_MINUTES * MINUTE_MS;
 const DAYS_AHEAD = 23;
 
 /** From one minute of a day to another, exclusive. */

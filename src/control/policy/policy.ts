@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../base/clock.js';
 import { InvalidConfigError, type Problem } from '../../base/errors.js';
 import { toProblem } from '../../base/fields.js';
 import { personIdField } from '../keys/person.js';
@@ -22,7 +23,6 @@ export interface Policy extends Electorate {
   readonly rules: readonly PolicyRule[];
 }
 
-const DAY_MS = 86_400_000;
 const percentField = textField('must be a share such as "25%", from 1% to 1000%', /^([1-9]\d{0,2}|1000)%$/).transform(
   (text) => Number(text.slice(0, -1)),
 );

@@ -106,7 +106,7 @@ const CONDITIONS = {
 
 type ConditionName = keyof typeof CONDITIONS;
 
-export type Condition = {
+type Condition = {
   readonly [Name in ConditionName]?: z.output<(typeof CONDITIONS)[Name]['field']> | undefined;
 };
 

@@ -24,7 +24,7 @@ export interface SignedRuntime extends Pick<ControlRuntime, 'platformId'> {
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 
-export type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
+type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
 
 /** A journal keeps this many sends whole. */
 const NEWEST_SENDS = 200;

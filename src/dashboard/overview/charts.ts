@@ -261,7 +261,7 @@ interface TimeSlot {
 const MINUTE_MS = 60_000;
 
 /** One slot a minute, or one a quarter of an hour. */
-export const PICTURE_SLOTS = { hour: { count: 60, minutes: 1 }, day: { count: 96, minutes: 15 } } as const;
+const PICTURE_SLOTS = { hour: { count: 60, minutes: 1 }, day: { count: 96, minutes: 15 } } as const;
 
 const TABLE_SLOTS = { hour: { count: 12, minutes: 5 }, day: { count: 24, minutes: 60 } } as const;
 
@@ -271,7 +271,7 @@ interface Slots {
 }
 
 /** Divides the time before `wallNow` into equal slots, oldest first; the last is not over. */
-export function toTimeSlots(
+function toTimeSlots(
   minutes: AccountStatistics['minutes'],
   { count, minutes: length }: Slots,
   wallNow: number,

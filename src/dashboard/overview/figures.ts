@@ -1,14 +1,9 @@
+import { DAY_MS } from '../../base/clock.js';
 import { formatAmount, formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { compareBalance, type BalanceCover } from '../../ledger/reads/balance-cover.js';
 import type { GatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import {
-  COUNTED_TODAY,
-  DAY_MS,
-  estimateEnd,
-  type AccountStatistics,
-  type CurrencySum,
-} from '../../ledger/reads/statistics.js';
+import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/reads/statistics.js';
 import { type UnexplainedDrop, listDrops } from '../../ledger/reads/reconciliation.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';

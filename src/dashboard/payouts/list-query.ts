@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { systemClock } from '../../base/clock.js';
+import { DAY_MS, systemClock } from '../../base/clock.js';
 import { amountField } from '../../base/fields.js';
 import {
   findPayouts,
@@ -49,8 +49,6 @@ export interface ListQuery {
   readonly filter: PayoutFilter;
   readonly after: string | undefined;
 }
-
-const DAY_MS = 86_400_000;
 
 /** @returns undefined if the URL names no list field, or an impossible page */
 export function readListQuery(query: Request['query']): ListQuery | undefined {

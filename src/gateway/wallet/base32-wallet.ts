@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { base32nopad } from '@scure/base';
 import { bothNets } from './chain.js';
-import { crc16, type Untagged, wrong } from './untagged.js';
+import { crc16 } from '../../base/crc16.js';
+import { type Untagged, wrong } from './untagged.js';
 
 /** Addresses in the letters of Base32: those of Stellar and Algorand. */
 export function parseBase32(text: string, isChecked: boolean): Untagged | undefined {

@@ -4,7 +4,8 @@ import { isBase58, parseBase58 } from './base58-wallet.js';
 import { bech32Value, findBech32Checksum } from './bech32-checksum.js';
 import { bothNets, type Chain } from './chain.js';
 import { toLegacy } from './legacy-cash.js';
-import { crc16, type Untagged, type WalletFamily, wrong } from './untagged.js';
+import { crc16 } from '../../base/crc16.js';
+import { type Untagged, type WalletFamily, wrong } from './untagged.js';
 
 /**
  * Which wallet an address names. A wallet has many spellings, and an address may include a destination tag. Every

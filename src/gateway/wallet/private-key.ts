@@ -1,6 +1,7 @@
 import { base32nopad, base58xrp } from '@scure/base';
 import { decodeBase58 } from './decode-base58.js';
-import { crc16, decodeChecked } from './untagged.js';
+import { crc16 } from '../../base/crc16.js';
+import { decodeChecked } from './untagged.js';
 
 /**
  * Whether a text is a private key in a form of its own. No such form is an address, and none may be shown: who reads it

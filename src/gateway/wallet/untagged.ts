@@ -35,13 +35,3 @@ export function checksum(bytes: Uint8Array): Buffer {
 function doubleHash(bytes: Uint8Array): string {
   return hash('sha256', Buffer.from(hash('sha256', bytes), 'hex'));
 }
-
-/** CRC-16/XMODEM, of TON and Stellar. */
-export function crc16(bytes: Uint8Array): number {
-  let crc = 0;
-  for (const byte of bytes) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
-  }
-  return crc;
-}

@@ -51,7 +51,7 @@ const PROGRESS = {
   left: ['queued', 'held', 'sending', 'in_progress', 'unknown'],
 } as const satisfies Readonly<Record<string, readonly PayoutState[]>>;
 
-export type BatchProgress = Readonly<
+type BatchProgress = Readonly<
   Record<keyof typeof PROGRESS, { readonly count: number; readonly sums: readonly CurrencySum[] }>
 >;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJson } from '../../base/parse-json.js';
 import type { Spend, SpendEvent } from '../control-record.js';
 import { amountField } from '../../base/fields.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
@@ -70,7 +71,7 @@ function toEvent(fields: readonly string[], ids: Map<string, string>): SpendEven
   const at = Number(time);
   if (!Number.isFinite(at)) return undefined;
   if (kind === 'begun') {
-    const parsed = spendField.safeParse(parseJson(text));
+    const parsed = spendField.safeParse(readJson(text));
     if (!parsed.success) return undefined;
     ids.set(token, parsed.data.id);
     return { kind: 'begun', spend: parsed.data, at };
@@ -79,12 +80,4 @@ function toEvent(fields: readonly string[], ids: Map<string, string>): SpendEven
   if (id === undefined) return undefined;
   if (kind === 'accepted') return { kind: 'accepted', id, at };
   return kind === 'unpaid' ? { kind: 'unpaid', id } : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

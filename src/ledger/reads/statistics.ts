@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { DAY_MS } from '../../base/clock.js';
 import type { AccountStats } from './account-stats.js';
 import { askReadable, type LedgerConnection, pipelined } from '../ledger-connection.js';
 import { parseStored, storedAmount, storedTime } from '../parse-stored.js';
@@ -92,8 +93,6 @@ export interface CurrencySum {
 export const COUNTED_TODAY = ['sent', 'completed', 'rejected', 'failed'] as const;
 export type CountedToday = (typeof COUNTED_TODAY)[number];
 
-export const DAY_MS = 24 * 60 * MINUTE_MS;
-
 const RATE_MINUTES = 10;
 
 /** Everything is 0 before the first sender. */
@@ -152,7 +151,7 @@ export function readFields(stored: Readonly<Record<string, string>>): StoredFiel
   return Object.fromEntries(entries) as StoredFields;
 }
 
-export interface BacklogEstimate {
+interface BacklogEstimate {
   /** Sends a minute over the last 10 minutes, or since the first send among them. */
   readonly ratePerMinute: number;
   /** Wall clock, ms; undefined if nothing can be said. Payouts with a later `notBefore` come on top. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readJson } from '../../base/parse-json.js';
 import { storedTime } from '../parse-stored.js';
 import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 import { toLine } from '../payout.js';
@@ -130,11 +131,7 @@ export function parseWorkers(hash: Readonly<Record<string, string>>): KnownWorke
 }
 
 function parseReport(text: string): WorkerReport | undefined {
-  try {
-    return reportSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return reportSchema.safeParse(readJson(text)).data;
 }
 
 export async function writeWorkerReport(

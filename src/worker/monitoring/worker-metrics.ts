@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { DAY_MS } from '../../base/clock.js';
 import { watcherFailures } from '../../base/logger.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 import { createAccountGauges } from './account-gauges.js';
@@ -27,8 +28,6 @@ export interface WorkerMetrics {
 }
 
 const MS_PER_S = 1_000;
-const DAY_MS = 24 * 60 * 60 * MS_PER_S;
-
 /**
  * Makes the metrics of one worker process.
  * @example

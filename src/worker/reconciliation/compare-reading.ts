@@ -134,7 +134,7 @@ const UNBOUNDED =
 /** A drop up to a thousandth of the baseline, or two steps of its last digit, is not reported. */
 const TOLERANCE_PARTS = 1_000n;
 
-export function toleranceOf(baseline: bigint, places: number): bigint {
+function toleranceOf(baseline: bigint, places: number): bigint {
   const part = baseline / TOLERANCE_PARTS;
   const steps = 2n * unitOf(places);
   return part > steps ? part : steps;

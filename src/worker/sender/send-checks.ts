@@ -55,7 +55,7 @@ export class Candidate {
 /** @returns why it is not sent now; undefined if the check passed */
 type Find = (context: CheckContext, candidate: Candidate) => Promise<SendReport | undefined> | SendReport | undefined;
 
-export interface SendCheck {
+interface SendCheck {
   /** What must be true. */
   readonly name: string;
   readonly reason: string;

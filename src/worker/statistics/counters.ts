@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../base/clock.js';
 import { POSITION } from '../../ledger/reads/batches.js';
 import {
   CurrencyTallies,
@@ -13,7 +14,6 @@ import {
   COUNTED_TODAY,
   type CountedToday,
   type CurrencySum,
-  DAY_MS,
   HOUR_MS,
   MINUTE_MS,
   type MinuteStatistics,

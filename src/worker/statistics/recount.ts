@@ -1,4 +1,4 @@
-import { isAborted } from '../../base/clock.js';
+import { DAY_MS, isAborted } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readIndexPage, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
 import {
@@ -11,7 +11,7 @@ import {
   timeOfEvent,
 } from '../../ledger/reads/state-events.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { DAY_MS } from '../../ledger/reads/statistics.js';
+
 import { tallyStates } from '../../ledger/reads/currency-tallies.js';
 import { type Counters, countEvent, emptyCounters, isCountedByDay, tally, type Tallies } from './counters.js';
 

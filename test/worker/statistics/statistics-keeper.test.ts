@@ -1,18 +1,12 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/base/clock.js';
+import { DAY_MS, systemClock } from '../../../src/base/clock.js';
 import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { readBatches } from '../../../src/ledger/reads/batches.js';
 import type { StateEvent } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { removePayouts } from '../../ledger/support/remove-payouts.js';
-import {
-  DAY_MS,
-  estimateEnd,
-  MINUTE_MS,
-  readStatistics,
-  saveStatistics,
-} from '../../../src/ledger/reads/statistics.js';
+import { estimateEnd, MINUTE_MS, readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import {
   type Counters,
