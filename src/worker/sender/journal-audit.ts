@@ -9,7 +9,7 @@ import {
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { KnownJournal, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
-import type { OutcomeRecorder } from './outcome-recorder.js';
+import type { LedgerOutcomeRecorder } from './ledger-outcome-recorder.js';
 import type { StatusTracker } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
@@ -95,14 +95,14 @@ async function readReadable(ledger: Pick<SenderLedger, 'readPayout'>, payoutId: 
  */
 export class JournalAudit {
   readonly #runtime: SenderRuntime;
-  readonly #outcomes: OutcomeRecorder;
+  readonly #outcomes: LedgerOutcomeRecorder;
   readonly #status: StatusTracker;
   readonly #isSigned: boolean;
   /** The ledger has all the journal's outcomes since this process was last the sender. */
   #hasReplayed = false;
 
   /** @param isSigned - payouts must be signed: their signatures then show whether they are older than the journal */
-  constructor(runtime: SenderRuntime, outcomes: OutcomeRecorder, status: StatusTracker, isSigned: boolean) {
+  constructor(runtime: SenderRuntime, outcomes: LedgerOutcomeRecorder, status: StatusTracker, isSigned: boolean) {
     this.#runtime = runtime;
     this.#outcomes = outcomes;
     this.#status = status;

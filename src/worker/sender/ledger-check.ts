@@ -5,17 +5,11 @@ import {
   type LedgerMismatch,
   snapshotJournal,
 } from '../../journal/find-mismatch.js';
-import { identify } from '../../journal/journal-line.js';
 import { JournalDamagedError, type ReadableJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderView } from '../../ledger/sender-ledger.js';
 import type { HeldLease } from './lease-keeper.js';
+import type { LineOfSends, OwnSends } from './own-sends.js';
 import type { SenderRuntime } from './sender-runtime.js';
-
-/** The number of sends that a ledger has seen, and the last one's token. */
-interface LineOfSends {
-  readonly sendCount: number;
-  readonly last: string;
-}
 
 type LedgerConflict =
   { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
@@ -39,12 +33,11 @@ const COMPARE_SENDS_EVERY_MS = 20_000;
  */
 export class LedgerCheck {
   readonly heldLease: HeldLease;
-  readonly ownAttempts = new OwnAttempts();
+  readonly sends: OwnSends;
   /** How many acts of people the ledger counted when it was asked last, and how many a journal had. */
   acts = 0;
   keptActs = 0;
   readonly #runtime: SenderRuntime;
-  #line: LineOfSends;
   /** How often another process was found to have written to the journal. */
   #distrusts = 0;
   /** The value of `#distrusts` up to which the journal was compared. */
@@ -52,30 +45,20 @@ export class LedgerCheck {
   /** When the journal's sends were last looked for in the ledger, on the clock's scale; at first before the lease. */
   #sendsComparedAt: number;
 
-  constructor(runtime: SenderRuntime, heldLease: HeldLease) {
+  constructor(runtime: SenderRuntime, heldLease: HeldLease, sends: OwnSends) {
     this.#runtime = runtime;
     this.heldLease = heldLease;
-    const { sendCount, last } = heldLease.view;
-    this.#line = { sendCount, last };
+    this.sends = sends;
     this.#sendsComparedAt = runtime.clock.now();
-  }
-
-  get line(): LineOfSends {
-    return this.#line;
-  }
-
-  noteBegun(line: LineOfSends, acts: number): void {
-    this.#line = line;
-    this.acts = acts;
   }
 
   /** @returns undefined if an earlier begin of this process took effect after its reply was lost */
   explainDifference(found: LineOfSends & Pick<SenderView, 'acts'>): LedgerMismatch | undefined {
-    if (found.sendCount < this.#line.sendCount) return describeLoss(found.sendCount, this.#line.sendCount);
+    if (found.sendCount < this.sends.line.sendCount) return describeLoss(found.sendCount, this.sends.line.sendCount);
     const lostActs = this.#findLostActs(found);
     if (lostActs !== undefined) return lostActs;
-    if (!this.ownAttempts.hasUnwrittenToken(found.last)) return OTHER_SENDS;
-    this.#line = { sendCount: found.sendCount, last: found.last };
+    if (!this.sends.hasUnwrittenToken(found.last)) return OTHER_SENDS;
+    this.sends.takeLine({ sendCount: found.sendCount, last: found.last });
     return undefined;
   }
 
@@ -84,7 +67,7 @@ export class LedgerCheck {
   }
 
   async findMismatch(): Promise<LedgerMismatch | undefined> {
-    const [known, { acts }] = [this.#line, this.#runtime.journal];
+    const [known, { acts }] = [this.sends.line, this.#runtime.journal];
     const view = await this.#runtime.senderLedger.readSender();
     this.acts = view.acts;
     this.keptActs = view.keptActs;
@@ -113,8 +96,8 @@ export class LedgerCheck {
     if (view.sendCount < known.sendCount) return describeLoss(view.sendCount, known.sendCount);
     if (!this.#isHolder(view)) return undefined;
     // This process began sends while the ledger was read; the last send seen may be any of them.
-    if (this.#line !== known) return undefined;
-    return view.last === known.last || this.ownAttempts.hasUnwrittenToken(view.last) ? undefined : OTHER_SENDS;
+    if (this.sends.line !== known) return undefined;
+    return view.last === known.last || this.sends.hasUnwrittenToken(view.last) ? undefined : OTHER_SENDS;
   }
 
   #isHolder({ lease }: SenderView): boolean {
@@ -152,7 +135,7 @@ export class LedgerCheck {
 
   async #isLastOf({ token }: SendAttempt): Promise<boolean> {
     const { heldLease } = this;
-    const known = this.#line;
+    const known = this.sends.line;
     const view = await this.#runtime.senderLedger.readSender();
     const heartbeat = view.lease?.heartbeat ?? 0;
     const isSame = view.last === token && known.last === token && view.sendCount === known.sendCount;
@@ -176,7 +159,7 @@ export class LedgerCheck {
     const distrusts = this.#distrusts;
     const read = await this.#readJournal();
     const view = await senderLedger.readSender();
-    const rollback = this.#compare(view, this.#line);
+    const rollback = this.#compare(view, this.sends.line);
     if (rollback !== undefined) return refuse(rollback);
     // Another process, such as `adopt-ledger`, took the lease; this one has not noticed yet.
     if (!this.#isHolder(view)) return { kind: 'lease_lost' };
@@ -208,55 +191,4 @@ function describeLoss(sends: number, known: number): LedgerMismatch {
     kind: 'ledger',
     reason: `Redis came back older than it was: it knows ${sends} sends, this process ${known}.`,
   };
-}
-
-/**
- * Knows the attempt in progress, and which were certainly not written. The ledger may have one as `sending` whose begin
- * got no reply.
- */
-export class OwnAttempts {
-  /** By identity. */
-  readonly #unwritten = new Map<string, SendAttempt>();
-  #current: SendAttempt | undefined;
-
-  trackBegin(attempt: SendAttempt): void {
-    this.#current = attempt;
-    this.trackUnwritten(attempt);
-  }
-
-  clearCurrent(): void {
-    this.#current = undefined;
-  }
-
-  /** Earlier ones cannot take effect any more: they named another last send. */
-  confirmBegin(attempt: SendAttempt): void {
-    this.#unwritten.clear();
-    this.trackUnwritten(attempt);
-  }
-
-  /** Its begin may still take effect in Redis. */
-  trackUnwritten(attempt: SendAttempt): void {
-    this.#unwritten.set(identify(attempt), attempt);
-  }
-
-  /** It is about to be written, or another sender may have sent it: only an outcome decides from now on. */
-  release(attempt: SendAttempt): void {
-    this.#unwritten.delete(identify(attempt));
-  }
-
-  get hasCurrent(): boolean {
-    return this.#current !== undefined;
-  }
-
-  isCurrent(attempt: SendAttempt): boolean {
-    return this.#current !== undefined && identify(attempt) === identify(this.#current);
-  }
-
-  isUnwritten(attempt: SendAttempt): boolean {
-    return this.#unwritten.has(identify(attempt));
-  }
-
-  hasUnwrittenToken(token: string): boolean {
-    return [...this.#unwritten.values()].some((attempt) => attempt.token === token);
-  }
 }

@@ -3,9 +3,9 @@ import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
 import type { ScriptRejection, SendAttempt } from '../../ledger/sender-ledger.js';
-import type { AttemptRecorder } from './attempt-recorder.js';
+import type { OwnOutcomeRecorder } from './own-outcome-recorder.js';
 import type { LedgerCheck } from './ledger-check.js';
-import { toRecordable } from './outcome-recorder.js';
+import { toRecordable } from './ledger-outcome-recorder.js';
 import type { SendReport } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
@@ -22,9 +22,9 @@ const LEFT_BEHIND = 'its sender ended before the response came; it may have been
 export class SendRecovery {
   readonly #runtime: SenderRuntime;
   readonly #check: LedgerCheck;
-  readonly #attempts: AttemptRecorder;
+  readonly #attempts: OwnOutcomeRecorder;
 
-  constructor(runtime: SenderRuntime, check: LedgerCheck, attempts: AttemptRecorder) {
+  constructor(runtime: SenderRuntime, check: LedgerCheck, attempts: OwnOutcomeRecorder) {
     this.#runtime = runtime;
     this.#check = check;
     this.#attempts = attempts;
@@ -36,11 +36,11 @@ export class SendRecovery {
    */
   async resolveLeftovers(): Promise<void> {
     const { senderLedger, logger } = this.#runtime;
-    const { heldLease, ownAttempts } = this.#check;
+    const { heldLease, sends } = this.#check;
     const left: SendAttempt[] = [];
     for (const attempt of await senderLedger.readSending()) {
-      if (ownAttempts.isCurrent(attempt)) continue;
-      if (ownAttempts.isUnwritten(attempt)) await this.#putBackUnwritten(attempt);
+      if (sends.isCurrent(attempt)) continue;
+      if (sends.isUnwritten(attempt)) await this.#putBackUnwritten(attempt);
       else if (!(await this.#resolveByJournal(attempt))) left.push(attempt);
     }
     if (left.length === 0) return;
@@ -61,13 +61,13 @@ export class SendRecovery {
   async #removeEntries(payoutIds: readonly string[]): Promise<void> {
     if (payoutIds.length === 0) return;
     const { senderLedger, journal, clock, logger } = this.#runtime;
-    const { heldLease, ownAttempts } = this.#check;
+    const { heldLease, sends } = this.#check;
     const { inFlightMs = UNKNOWN_IN_FLIGHT_MS } = heldLease.view;
     const removed = await senderLedger.removeSendingEntries(heldLease.lease, payoutIds, WITHOUT_PAYOUT);
     for (const payoutId of removed ?? []) {
       logger.error({ payoutId }, `removed from the index of sending: ${WITHOUT_PAYOUT}`);
       for (const { outcome, ...send } of journal.lastSends(Infinity)) {
-        if (send.payoutId !== payoutId || outcome !== undefined || ownAttempts.isCurrent(send)) continue;
+        if (send.payoutId !== payoutId || outcome !== undefined || sends.isCurrent(send)) continue;
         const inFlightUntil = clock.wallNow() + inFlightMs;
         journal.noteOutcome(send, { kind: 'unknown', reason: WITHOUT_PAYOUT, inFlightUntil }, clock.wallNow());
       }
@@ -102,7 +102,7 @@ export class SendRecovery {
   }
 
   async #putBackUnwritten(attempt: SendAttempt): Promise<void> {
-    if (await this.#check.mayAnotherHaveSent(attempt)) this.#check.ownAttempts.release(attempt);
+    if (await this.#check.mayAnotherHaveSent(attempt)) this.#check.sends.release(attempt);
     else await this.#runtime.senderLedger.revertSend(attempt, 'its begin took effect late; it was not sent');
   }
 

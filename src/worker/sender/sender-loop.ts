@@ -7,14 +7,14 @@ import { followSignals, isAborted, untilAborted } from '../../base/clock.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { ADOPT_HINT, JournalAudit, UNKNOWING_HINT } from './journal-audit.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
-import { OutcomeRecorder } from './outcome-recorder.js';
+import { LedgerOutcomeRecorder } from './ledger-outcome-recorder.js';
 import { recoverRegularly } from './recover-sends.js';
 import type { ActiveSender } from './send-until-decided.js';
 import type { KeptPause } from './kept-pause.js';
 import { StatusTracker, type SenderStatus } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
 import { Sender } from './sender.js';
-import { StopGrace } from './attempt-recorder.js';
+import { StopGrace } from './own-outcome-recorder.js';
 
 type Work<Runtime extends SenderRuntime> = (active: ActiveSender<Runtime>, end: AbortSignal) => Promise<void>;
 
@@ -54,7 +54,7 @@ export class SenderLoop<Runtime extends SenderRuntime = SenderRuntime> {
     const { clock, logger } = runtime;
     this.#stopGrace = new StopGrace(clock, stop, STOP_GRACE_MS);
     this.#status = new StatusTracker(logger);
-    const outcomes = new OutcomeRecorder(runtime, pause);
+    const outcomes = new LedgerOutcomeRecorder(runtime, pause);
     this.#audit = new JournalAudit(runtime, outcomes, this.#status, pause !== undefined);
   }
 

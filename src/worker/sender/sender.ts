@@ -7,12 +7,13 @@ import { formatDuration } from '../../base/format.js';
 import { errorCode, type ErrorCode } from '../../base/errors.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { BeginSend, CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
-import { AttemptRecorder, type OnUnrecordable, type StopGrace } from './attempt-recorder.js';
+import { OwnOutcomeRecorder, type OnUnrecordable, type StopGrace } from './own-outcome-recorder.js';
 import { connectInTime } from './pacer.js';
 import { noteReplicas } from './journal-audit.js';
 import type { HeldLease } from './lease-keeper.js';
-import { LedgerCheck, type OwnAttempts } from './ledger-check.js';
-import { OutcomeRecorder } from './outcome-recorder.js';
+import { LedgerCheck } from './ledger-check.js';
+import { LedgerOutcomeRecorder } from './ledger-outcome-recorder.js';
+import { OwnSends } from './own-sends.js';
 import { reportRefusedBegin, SendRecovery } from './recover-sends.js';
 import type { KeptPause } from './kept-pause.js';
 import type { GrantedSend } from './send-authority.js';
@@ -49,14 +50,10 @@ export class Sender {
   readonly #pause: KeptPause | undefined;
   readonly #check: LedgerCheck;
   readonly #checks: CheckContext;
-  readonly #ownAttempts: OwnAttempts;
-  readonly #attempts: AttemptRecorder;
-  #after: SendLine['after'];
-  #lastWriteAt: number | undefined;
+  readonly #sends: OwnSends;
+  readonly #attempts: OwnOutcomeRecorder;
   /** The payout in hand was there before its slot: the gap before it is the pace of a backlog. */
   #hadToWait = false;
-  /** Since when no response could be trusted, on the clock's scale: {@link #probe} comes before the next payout. */
-  #silentSince: number | undefined;
 
   /** @param pause - undefined if pauses are not kept in the journal */
   constructor(
@@ -69,17 +66,11 @@ export class Sender {
     this.#runtime = runtime;
     this.#heldLease = heldLease;
     this.#pause = pause;
-    const { journal, pacer } = runtime;
-    const { sendCount, last, lastJournalId, awaitingAnswer } = heldLease.view;
-    this.#silentSince = awaitingAnswer ? runtime.clock.now() : undefined;
-    this.#after =
-      lastJournalId === journal.journalId && journal.ledger !== undefined
-        ? { sends: journal.ledger.sends, token: journal.ledger.token }
-        : { sends: sendCount, token: last };
-    const check = (this.#check = new LedgerCheck(runtime, heldLease));
-    this.#ownAttempts = check.ownAttempts;
-    const outcomes = new OutcomeRecorder(runtime, pause);
-    this.#attempts = new AttemptRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
+    const { clock, journal, pacer } = runtime;
+    this.#sends = new OwnSends(heldLease.view, journal, clock.now());
+    const check = (this.#check = new LedgerCheck(runtime, heldLease, this.#sends));
+    const outcomes = new LedgerOutcomeRecorder(runtime, pause);
+    this.#attempts = new OwnOutcomeRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
     this.recovery = new SendRecovery(runtime, check, this.#attempts);
     this.#checks = { runtime, heldLease, check, recovery: this.recovery, pause };
     pacer.holdUntil(heldLease.firstSendAt);
@@ -108,14 +99,15 @@ export class Sender {
       const begun = await this.#begin(candidate, connection);
       return 'kind' in begun ? begun : await this.#write(begun, connection);
     } finally {
-      this.#ownAttempts.clearCurrent();
+      this.#sends.clearCurrent();
       connection.close();
     }
   }
 
   async #connect(signal: AbortSignal): Promise<WithdrawConnection | EndedWait> {
     const { gateway, pacer } = this.#runtime;
-    const hindrance = this.#silentSince === undefined ? undefined : await this.#probe(this.#silentSince, signal);
+    const { silentSince } = this.#sends;
+    const hindrance = silentSince === undefined ? undefined : await this.#probe(silentSince, signal);
     return hindrance ?? connectInTime(pacer, async (end) => gateway.openConnection(end), signal);
   }
 
@@ -137,7 +129,7 @@ export class Sender {
       return { ...report, reason: `${reason}. No response could be trusted for ${silentFor}: ${IN_ITS_BUFFERS}` };
     }
     pacer.afterResponse();
-    this.#silentSince = undefined;
+    this.#sends.silentSince = undefined;
     return undefined;
   }
 
@@ -154,19 +146,19 @@ export class Sender {
     const { permit } = candidate;
     // Once begun, the send is as durable as it can be; a later hindrance concerns the next one.
     await noteReplicas(this.#runtime);
-    if (this.#ownAttempts.hasCurrent) return this.#refuse('ONE_ATTEMPT');
+    if (this.#sends.hasCurrent) return this.#refuse('ONE_ATTEMPT');
     if (candidate.passed !== 'again') return this.#refuse('BEGIN_AFTER_CHECKS');
     // The heartbeat may notice later; from here on the guard counts.
     if (this.#heldLease.stoodStill()) return { kind: 'lease_lost' };
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
-    this.#ownAttempts.trackBegin(attempt);
+    this.#sends.begin(attempt);
     let hasOthers: boolean;
     try {
       const spend = toCountedSpend({ ...attempt, request, inFlightMs }, permit, beganOn);
       const refusal = await this.#beginInLedger({ ...attempt, inFlightMs, spend, decisions: payout.decisions ?? 0 });
       if (refusal !== undefined) return refusal;
-      const { sendCount: sends } = this.#check.line;
+      const { sendCount: sends } = this.#sends.line;
       const { acts: knownActs } = this.#check;
       const at = clock.wallNow();
       const allowed = noteOf(permit);
@@ -175,14 +167,14 @@ export class Sender {
         ...attempt,
         epoch,
         sends,
-        after: this.#after,
+        after: this.#sends.after,
         request,
         inFlightMs,
         ...(knownActs > 0 && { knownActs }),
         at,
         ...allowed,
       });
-      this.#after = { sends, token: attempt.token };
+      this.#sends.journaled(attempt);
       // The recovery, which runs beside this, may have read another process's entries.
       hasOthers = (await journal.changedByOthers()) || this.#check.hasUncompared;
     } catch (error) {
@@ -197,7 +189,7 @@ export class Sender {
     const heldLease = this.#heldLease;
     const begun = await senderLedger.beginSend({
       ...attempt,
-      ...this.#check.line,
+      ...this.#sends.line,
       acts: journal.acts,
       lease: heldLease.lease,
       audience,
@@ -207,8 +199,8 @@ export class Sender {
     });
     if (begun.kind === 'paused') this.#pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, this.#check, this.recovery);
-    this.#ownAttempts.confirmBegin(attempt);
-    this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token }, begun.acts);
+    this.#sends.begun(attempt, begun.sendCount);
+    this.#check.acts = begun.acts;
     return undefined;
   }
 
@@ -239,7 +231,7 @@ export class Sender {
       broken = this.#findBroken(attempt, writtenAt);
       return broken === undefined;
     };
-    this.#ownAttempts.release(attempt);
+    this.#sends.release(attempt);
     const over = new AbortController();
     void this.#resetOnceOthersMaySend(connection, over.signal);
     const outcome = await connection.withdraw(request, { mayWrite });
@@ -251,9 +243,9 @@ export class Sender {
       return broken === undefined || isOthers ? report : this.#refuse(broken);
     }
 
-    const gapMs = writtenAt - (this.#lastWriteAt ?? NaN);
-    this.#lastWriteAt = writtenAt;
-    this.#silentSince = outcome.kind === 'unknown' ? (this.#silentSince ?? writtenAt) : undefined;
+    const gapMs = writtenAt - (this.#sends.lastWriteAt ?? NaN);
+    this.#sends.lastWriteAt = writtenAt;
+    this.#sends.silentSince = outcome.kind === 'unknown' ? (this.#sends.silentSince ?? writtenAt) : undefined;
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
     this.#pause?.noteOutcome(outcome);
@@ -268,7 +260,7 @@ export class Sender {
   #findBroken({ payoutId, attempt }: SendAttempt, now: number): InvariantCode | undefined {
     const { journal, settings } = this.#runtime;
     if (!journal.knows(payoutId, attempt)) return 'WRITE_AFTER_ENTRY';
-    return now - (this.#lastWriteAt ?? -Infinity) < settings.intervalMs ? 'GAP' : undefined;
+    return now - (this.#sends.lastWriteAt ?? -Infinity) < settings.intervalMs ? 'GAP' : undefined;
   }
 
   /** Nothing of the attempt was written, and nothing will be. */

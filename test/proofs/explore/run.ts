@@ -159,7 +159,7 @@ const BEGUN = 'if (refusal !== undefined) return refusal;\n      const { sendCou
 const PLANTED: readonly Planted[] = [
   {
     name: 'an attempt not released before its write',
-    plant: { file: SENDER, edits: [['    this.#ownAttempts.release(attempt);\n', '']] },
+    plant: { file: SENDER, edits: [['    this.#sends.release(attempt);\n', '']] },
     pass: 'lost and older',
   },
   {

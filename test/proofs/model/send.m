@@ -221,7 +221,7 @@ ruleset w: Worker do
     if JOURNALS_FIRST then append(w, worker[w].token, open); end;
     worker[w].step := journaled;
   end;
-  rule "worker {w} puts its payout back unwritten" -- src/worker/sender/attempt-recorder.ts, src/ledger/lua/revert-send.lua
+  rule "worker {w} puts its payout back unwritten" -- src/worker/sender/own-outcome-recorder.ts, src/ledger/lua/revert-send.lua
     isBegun(w) ==> begin
     alias p: of_[worker[w].token]; t: worker[w].token do
       if journal[w][t] != none then append(w, t, not_sent); end;
@@ -246,7 +246,7 @@ ruleset w: Worker do
   rule "worker {w} is answered" -- src/gateway/responses.ts
     worker[w].step = written & (request[worker[w].token] = arrived | !A2 & request[worker[w].token] = flying) ==>
       begin worker[w].step := answered; end;
-  rule "worker {w} notes the answer in its journal" -- src/worker/sender/attempt-recorder.ts (finish)
+  rule "worker {w} notes the answer in its journal" -- src/worker/sender/own-outcome-recorder.ts (finish)
     worker[w].step = answered ==> begin append(w, worker[w].token, accepted); worker[w].step := noted; end;
   rule "worker {w} records the answer in Redis" -- src/ledger/lua/finish-send.lua
     worker[w].step = noted ==> begin finish(of_[worker[w].token], worker[w].token, true); endAttempt(w); end;
@@ -268,7 +268,7 @@ ruleset t: Token do
   rule "attempt {t} is lost on its way"
     request[t] = flying ==> begin request[t] := lost; end;
   ruleset w: Worker do
-    rule "worker {w} tells Redis an outcome of its journal again" -- src/worker/sender/outcome-recorder.ts (replayAll)
+    rule "worker {w} tells Redis an outcome of its journal again" -- src/worker/sender/ledger-outcome-recorder.ts (replayAll)
       journal[w][t] = accepted & redis.known[t] & redis.token[of_[t]] = t &
       redis.state[of_[t]] = unknown ==> begin finish(of_[t], t, true); end;
   end;

@@ -37,10 +37,10 @@ export const groups = {
   },
   sender: {
     mutate: [
-      ...sender.src('sender pacer recover-sends lease-keeper ledger-check attempt-recorder kept-pause'),
+      ...sender.src('sender pacer recover-sends lease-keeper ledger-check own-outcome-recorder kept-pause'),
       ...gateway.src('stop-sign'),
     ],
-    tests: sender.tests('sender sender-begin sender-journal lease-keeper attempt-recorder kept-pause'),
+    tests: sender.tests('sender sender-begin sender-journal lease-keeper own-outcome-recorder kept-pause'),
   },
   'sender-loop': {
     mutate: sender.src('sender-loop send-report journal-audit'),

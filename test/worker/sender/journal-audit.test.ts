@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { JournalAudit } from '../../../src/worker/sender/journal-audit.js';
-import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
+import { LedgerOutcomeRecorder } from '../../../src/worker/sender/ledger-outcome-recorder.js';
 import { StatusTracker } from '../../../src/worker/sender/send-report.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { JOURNAL, takeLease } from '../../ledger/contract/ledger-rig.js';
@@ -228,7 +228,7 @@ describe('one comparison after another', () => {
   const openAudit = async (given: Parameters<typeof makeSendRig>[0] = {}) => {
     const rig = await makeSendRig(given);
     const status = new StatusTracker(rig.runtime.logger);
-    const audit = new JournalAudit(rig.runtime, new OutcomeRecorder(rig.runtime, undefined), status, false);
+    const audit = new JournalAudit(rig.runtime, new LedgerOutcomeRecorder(rig.runtime, undefined), status, false);
     return { ...rig, audit, status };
   };
 

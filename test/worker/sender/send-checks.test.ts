@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import type { KeptPause } from '../../../src/worker/sender/kept-pause.js';
+import { OwnSends } from '../../../src/worker/sender/own-sends.js';
 import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
 import { Candidate, type CheckContext, runSendChecks, SEND_CHECKS } from '../../../src/worker/sender/send-checks.js';
 import { HOLD } from '../../ledger/contract/ledger-rig.js';
@@ -30,7 +31,8 @@ async function openWorld(): Promise<World> {
       return faults.pause;
     },
   };
-  const check = new LedgerCheck(runtime, heldLease);
+  const sends = new OwnSends(heldLease.view, runtime.journal, runtime.clock.now());
+  const check = new LedgerCheck(runtime, heldLease, sends);
   return { rig, faults, context: { runtime, heldLease, recovery, check, pause: pause as KeptPause } };
 }
 

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
-import { LedgerCheck, type OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
+import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
+import { OwnSends } from '../../../src/worker/sender/own-sends.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -16,11 +17,11 @@ import {
 
 let rig: SendRig;
 let check: LedgerCheck;
-let ownAttempts: OwnAttempts;
+let sends: OwnSends;
 beforeEach(async () => {
   rig = await makeSendRig();
-  check = new LedgerCheck(rig.runtime, rig.heldLease);
-  ({ ownAttempts } = check);
+  sends = new OwnSends(rig.heldLease.view, rig.journal, rig.clock.now());
+  check = new LedgerCheck(rig.runtime, rig.heldLease, sends);
 });
 
 const NOT_SENT = { kind: 'not_sent', reason: 'another process has written to the send journal' };
@@ -252,7 +253,7 @@ const MISMATCH = mismatch(`${OLDER} it knows 0 sends, this process 1.`);
 
 async function begin(payoutId = 'p') {
   const attempt = await rig.begin(payoutId);
-  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token }, 0);
+  sends.begun(attempt, sends.line.sendCount + 1);
   await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
 }
 
@@ -261,21 +262,21 @@ it.each([1, 2])(
   async (sendCount) => {
     await begin();
     expect(check.explainDifference({ sendCount, last: 'foreign', acts: 0 })).toEqual(OTHER_SENDS);
-    expect(check.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
+    expect(sends.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
   },
 );
 
 it('a difference is a late begin of this process, which it counts from then on', async () => {
   await begin();
-  ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
+  sends.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
   expect(check.explainDifference({ sendCount: 2, last: 'late', acts: 0 })).toBeUndefined();
-  expect(check.line).toEqual({ sendCount: 2, last: 'late' });
+  expect(sends.line).toEqual({ sendCount: 2, last: 'late' });
 });
 
 it('a difference is an older copy where a late begin is the last of fewer sends', async () => {
   await begin();
   await begin('q');
-  ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
+  sends.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
   expect(check.explainDifference({ sendCount: 1, last: 'late', acts: 0 })).toMatchObject({ kind: 'ledger' });
 });
 
@@ -283,7 +284,7 @@ it('findMismatch finds nothing wrong with the known ledger, nor after a late beg
   expect(await check.findMismatch()).toBeUndefined();
   await begin();
   expect(await check.findMismatch()).toBeUndefined();
-  ownAttempts.trackUnwritten(await rig.begin('q'));
+  sends.trackUnwritten(await rig.begin('q'));
   expect(await check.findMismatch()).toBeUndefined();
 });
 
@@ -323,10 +324,10 @@ it('findMismatch takes no late begin of its own for foreign when another began',
   const late = await rig.begin('q');
   await rig.ledger.revertSend(late, 'the reply was lost');
   rig.once('after', 'readSender', async () => {
-    ownAttempts.trackUnwritten(late);
+    sends.trackUnwritten(late);
     check.explainDifference({ sendCount: 1, last: late.token, acts: 0 });
     await begin();
-    ownAttempts.release(late);
+    sends.release(late);
   });
   expect(await check.findMismatch()).toBeUndefined();
 });

@@ -5,10 +5,11 @@ import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-li
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
-import { AttemptRecorder, StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
+import { OwnOutcomeRecorder, StopGrace } from '../../../src/worker/sender/own-outcome-recorder.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
+import { OwnSends } from '../../../src/worker/sender/own-sends.js';
 import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
-import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
+import { LedgerOutcomeRecorder } from '../../../src/worker/sender/ledger-outcome-recorder.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
 import { Sender } from '../../../src/worker/sender/sender.js';
@@ -132,10 +133,10 @@ export async function makeSendRig(
   });
   const makeRecorders = (held: HeldLease) => {
     const strict = { ...runtime, settings: { ...runtime.settings, maxRejectionsInARow: 2 } };
-    const check = new LedgerCheck(strict, held);
-    const outcomes = new OutcomeRecorder(strict, undefined);
-    const attempts = new AttemptRecorder(strict, check, outcomes, stopGrace, onUnrecordable);
-    return { ownAttempts: check.ownAttempts, attempts, recovery: new SendRecovery(strict, check, attempts) };
+    const check = new LedgerCheck(strict, held, new OwnSends(held.view, journal, clock.now()));
+    const outcomes = new LedgerOutcomeRecorder(strict, undefined);
+    const attempts = new OwnOutcomeRecorder(strict, check, outcomes, stopGrace, onUnrecordable);
+    return { sends: check.sends, attempts, recovery: new SendRecovery(strict, check, attempts) };
   };
   const sender = new Sender(runtime, heldLease, stopGrace, onUnrecordable, undefined);
   /** Begins the next attempt of a payout behind the sender's back, under the same lease. */

@@ -3,8 +3,8 @@ import { onAnyClock } from '../../../src/base/clock.js';
 import { UnreadableRecordError } from '../../../src/base/errors.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
-import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
-import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
+import { StopGrace } from '../../../src/worker/sender/own-outcome-recorder.js';
+import { LedgerOutcomeRecorder } from '../../../src/worker/sender/ledger-outcome-recorder.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { setFields } from '../../world/world-ledger.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
@@ -150,9 +150,9 @@ it('revert puts the payout back once Redis replies, and journals that it was not
 it('revert stays in the book: a begin that takes effect later is put back as well', async () => {
   rig.ending.abort();
   rig.fail('revertSend', UNAVAILABLE);
-  rig.ownAttempts.trackBegin(LOST);
+  rig.sends.begin(LOST);
   await rig.clock.until(rig.attempts.revert(LOST, 'no reply'));
-  rig.ownAttempts.clearCurrent();
+  rig.sends.clearCurrent();
   delete rig.before.revertSend;
   await rig.begin('p', LOST);
   await rig.recovery.resolveLeftovers();
@@ -162,12 +162,12 @@ it('revert stays in the book: a begin that takes effect later is put back as wel
 
 it('revert tracks what was let go for its write, so that it is put back though the journal lost its note of it', async () => {
   const attempt = await rig.begin();
-  rig.ownAttempts.trackBegin(attempt);
-  rig.ownAttempts.release(attempt);
+  rig.sends.begin(attempt);
+  rig.sends.release(attempt);
   rig.ending.abort();
   rig.fail('revertSend', UNAVAILABLE);
   await rig.clock.until(rig.attempts.revert(attempt, REASON));
-  rig.ownAttempts.clearCurrent();
+  rig.sends.clearCurrent();
   delete rig.before.revertSend;
   await rig.recovery.resolveLeftovers();
   expect(await rig.stateOf()).toBe('queued');
@@ -233,21 +233,21 @@ it('resolveLeftovers leaves an attempt alone while it is under way, and then put
   ] as const) {
     const attempt = await rig.begin(payoutId);
     const resolved = async () => rig.recovery.resolveLeftovers().then(async () => rig.stateOf(payoutId));
-    rig.ownAttempts.trackBegin(attempt);
+    rig.sends.begin(attempt);
     expect(await resolved()).toBe('sending');
-    rig.ownAttempts.confirmBegin(attempt);
+    rig.sends.begun(attempt, 1);
     expect(await resolved()).toBe('sending');
-    if (isWritten) rig.ownAttempts.release(attempt);
+    if (isWritten) rig.sends.release(attempt);
     expect(await resolved()).toBe('sending');
-    rig.ownAttempts.clearCurrent();
+    rig.sends.clearCurrent();
     expect(await resolved()).toBe(isWritten ? 'unknown' : 'queued');
   }
 });
 
 it('resolveLeftovers puts back no attempt whose number another sender journaled', async () => {
   const attempt = await rig.begin();
-  rig.ownAttempts.trackBegin(attempt);
-  rig.ownAttempts.clearCurrent();
+  rig.sends.begin(attempt);
+  rig.sends.clearCurrent();
   rig.journal.othersWrite(journaled({ ...attempt, token: 'theirs' }));
   expect([await resolve(), await resolve()]).toEqual(['sending', 'unknown']);
 });
@@ -265,22 +265,22 @@ it('resolveLeftovers removes an entry of sending without its record, and the jou
 });
 
 it('resolveLeftovers knows its own attempts by their tokens, not by their numbers', async () => {
-  rig.ownAttempts.trackBegin({ ...LOST, token: 'mine' });
-  rig.ownAttempts.clearCurrent();
+  rig.sends.begin({ ...LOST, token: 'mine' });
+  rig.sends.clearCurrent();
   await rig.begin();
   expect(await resolve()).toBe('unknown');
 });
 
 it('resolveLeftovers forgets unwritten attempts once another has begun', async () => {
-  const { ownAttempts } = rig;
-  ownAttempts.trackBegin({ ...LOST, payoutId: 'q' });
+  const { sends } = rig;
+  sends.begin({ ...LOST, payoutId: 'q' });
   const attempt = await rig.begin();
-  const known = (): boolean[] => ['lost', attempt.token].map((token) => ownAttempts.hasUnwrittenToken(token));
+  const known = (): boolean[] => ['lost', attempt.token].map((token) => sends.hasUnwrittenToken(token));
   expect(known()).toEqual([true, false]);
-  ownAttempts.trackBegin(attempt);
-  ownAttempts.confirmBegin(attempt);
+  sends.begin(attempt);
+  sends.begun(attempt, 1);
   expect(known()).toEqual([false, true]);
-  ownAttempts.release(attempt);
+  sends.release(attempt);
   expect(known()).toEqual([false, false]);
 });
 
@@ -364,8 +364,8 @@ it('those of an earlier sender stay when the lease is lost meanwhile', async () 
 
 describe('the outcomes that a journal knows', () => {
   const recorderWith = (settings: object) =>
-    new OutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, undefined);
-  let recorder: OutcomeRecorder;
+    new LedgerOutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, undefined);
+  let recorder: LedgerOutcomeRecorder;
   beforeEach(() => {
     recorder = recorderWith({ maxRejectionsInARow: 2 });
   });

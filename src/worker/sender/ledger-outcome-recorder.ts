@@ -10,7 +10,7 @@ import type { SenderRuntime } from './sender-runtime.js';
 const REPLAYED_SENDS = 10;
 
 /** Records outcomes in the ledger. It needs no lease: an outcome is a fact. Its methods throw RedisUnavailableError. */
-export class OutcomeRecorder {
+export class LedgerOutcomeRecorder {
   readonly #runtime: SenderRuntime;
   readonly #pause: KeptPause | undefined;
 

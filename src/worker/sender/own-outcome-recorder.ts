@@ -5,7 +5,7 @@ import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SendAttempt } from '../../ledger/sender-ledger.js';
 import { blockedReasonOf } from './kept-pause.js';
 import type { LedgerCheck } from './ledger-check.js';
-import type { OutcomeRecorder } from './outcome-recorder.js';
+import type { LedgerOutcomeRecorder } from './ledger-outcome-recorder.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
 /** Called with the reason while Redis rejects an outcome, then with undefined. */
@@ -14,18 +14,21 @@ export type OnUnrecordable = (reason: string | undefined) => void;
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
-export class AttemptRecorder {
-  readonly outcomes: OutcomeRecorder;
+/**
+ * Ends this process's own attempts in journal and ledger: put back unwritten, or with their outcome. Repeats it until
+ * Redis has it.
+ */
+export class OwnOutcomeRecorder {
+  readonly outcomes: LedgerOutcomeRecorder;
   readonly #runtime: SenderRuntime;
   readonly #check: LedgerCheck;
   readonly #stopGrace: StopGrace;
   readonly #onUnrecordable: OnUnrecordable;
-  #lastFinished: { attempt: SendAttempt; outcome: SentOutcome } | undefined;
 
   constructor(
     runtime: SenderRuntime,
     check: LedgerCheck,
-    outcomes: OutcomeRecorder,
+    outcomes: LedgerOutcomeRecorder,
     stopGrace: StopGrace,
     onUnrecordable: OnUnrecordable,
   ) {
@@ -42,20 +45,20 @@ export class AttemptRecorder {
    */
   async revert(attempt: SendAttempt, reason: string): Promise<void> {
     const { journal, senderLedger, clock } = this.#runtime;
-    const { ownAttempts } = this.#check;
+    const { sends } = this.#check;
     journal.noteOutcome(attempt, { kind: 'not_sent', reason }, clock.wallNow());
     if (await this.#check.mayAnotherHaveSent(attempt)) {
-      ownAttempts.release(attempt);
+      sends.release(attempt);
       return;
     }
-    ownAttempts.trackUnwritten(attempt);
+    sends.trackUnwritten(attempt);
     await this.#untilRecorded('put back', attempt, async () => senderLedger.revertSend(attempt, reason));
   }
 
   async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
     const { gateway, journal, clock } = this.#runtime;
     const { outcomes } = this;
-    this.#lastFinished = { attempt, outcome };
+    this.#check.sends.lastFinished = { attempt, outcome };
     journal.noteOutcome(attempt, this.#toJournaled(outcome), clock.wallNow());
     const result = await this.#untilRecorded('record the outcome', attempt, async () =>
       outcomes.record(attempt, toResult(outcome), blockedReasonOf(gateway, outcome)),
@@ -76,10 +79,11 @@ export class AttemptRecorder {
    * @throws RedisUnavailableError
    */
   async confirmLast(): Promise<void> {
-    if (this.#lastFinished === undefined) return;
+    const { lastFinished } = this.#check.sends;
+    if (lastFinished === undefined) return;
     const { gateway } = this.#runtime;
     const { outcomes } = this;
-    const { attempt, outcome } = this.#lastFinished;
+    const { attempt, outcome } = lastFinished;
     const result = await outcomes.record(attempt, toResult(outcome), blockedReasonOf(gateway, outcome));
     if (result.recorded) outcomes.report(attempt, toResult(outcome), result);
   }
