@@ -251,7 +251,8 @@ interface Transition {
 
 const FORGOTTEN = 'an operator adopts a ledger that forgot a send which the journal knows';
 
-const ENDED_BEFORE = 'an adoption puts back that it was written off, as a send journal knows';
+const ENDED_BEFORE =
+  'it is cancelled after a late payment of it was proved, or an adoption puts back that it was written off';
 
 export const TRANSITIONS: readonly Transition[] = [
   { from: 'queued', to: 'sending', when: 'the sender begins the one attempt' },

@@ -143,7 +143,7 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
       return [
         { when: 'See what the gateway says of it now; ask its support why it failed.', ...statusCommand(txhash) },
         {
-          when: 'Nothing arrived, and it is still to be paid: enqueue it under a new payoutId. This one stays failed.',
+          when: 'The gateway confirms that nothing arrived, and it is still to be paid: enqueue it under a new payoutId. This one stays failed.',
           ...enqueueCommand(payout),
         },
       ];
@@ -246,7 +246,7 @@ function nextStepsOncePaid({ payoutId, state }: Pick<Payout, 'payoutId' | 'state
   }
   return [
     {
-      when: `The gateway said too late that it was paid as ${txhash}: give up sending it.`,
+      when: `The gateway said too late that it was paid as ${txhash}: give up sending it. It is written off by that, and its application must be told that it was paid.`,
       command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
     },
   ];

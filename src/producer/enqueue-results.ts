@@ -55,7 +55,7 @@ export function toEnqueuedPayout(found: EnqueueResult): EnqueuedPayout {
     );
   }
   throw new ConflictError(
-    `Payout ${payoutId} already exists (${state}) with a different ${fields.join(', ')}. Use a new payoutId, or send identical data.`,
+    `Payout ${payoutId} already exists (${state}) with a different ${fields.join(', ')}. Send identical data, or, if it is another payment that is owed as well, use a new payoutId: both are paid.`,
     fields,
   );
 }

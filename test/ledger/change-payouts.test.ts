@@ -82,6 +82,18 @@ describe('a decision about many payouts', () => {
     expect(await acts()).toMatchObject([{ payoutId: undefined, count: 2 }]);
   });
 
+  it.each(['queued', 'held', 'rejected'] as const)(
+    'cancelled from %s after a late payment is written off: nothing says that it was not paid',
+    async (from) => {
+      if (from === 'queued') await enqueue('late', 'other');
+      else await enter(from, 'late', 'other');
+      await redis.hset(keys.payout('late'), 'lateTxhash', 'hash-1');
+      for (let time = 0; time < 2; time += 1)
+        expect(await decide(from, 'cancelled', ['late', 'other'])).toEqual([undefined, undefined]);
+      expect([await stateOf('late'), await stateOf('other')]).toEqual(['written_off', 'cancelled']);
+    },
+  );
+
   it('queues again none whose request may be on its way, or that was paid late', async () => {
     await enqueue('doubted');
     await sender.finishSend(await beginOne('doubted'), UNKNOWN, NO_BREAKER, 60_000);

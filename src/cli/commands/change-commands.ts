@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { Payout } from '../../ledger/payout.js';
 import { UNSENT_STATES } from '../../ledger/states.js';
 import { cancelPayout } from '../../queues/open-ledger.js';
 import type { Change, ChangeFlags } from '../bulk/change-many.js';
@@ -136,6 +137,7 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       }
       const payout = await change.changeOne(context, payoutId, actor, decider, flags);
       if (flags.json) context.writeJson(payout);
+      else if (change === CANCEL && payout.state === 'written_off') context.write(describePaidLate(payout));
       else context.write(`Payout ${payoutId} ${change.done}${describeSigning(decider)}${change.then}.\n`);
       if (change !== CANCEL) return;
       const signal = context.stopSignal();
@@ -144,6 +146,11 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       );
       (flags.json ? context.writeError : context.write)(kept);
     });
+}
+
+/** Cancelled, it would say that nothing was paid. */
+function describePaidLate({ payoutId, lateTxhash = '' }: Payout): string {
+  return `Payout ${payoutId} is written off, because it was paid late as ${lateTxhash}; it will not be sent. Tell its application that it was paid.\n`;
 }
 
 function checkChoice(

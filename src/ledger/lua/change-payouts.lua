@@ -1,7 +1,7 @@
 -- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
 -- does not stop the others.
 -- KEYS: for each payout its record, and the bucket of its txhash if it has one
--- ARGV: at, from, to, by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
+-- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was paid late), by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
 --   that was decided about ('' = any), a txhash ('' = none; if `to` is in_progress, its own from now on; else the one whose
 --   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
@@ -36,7 +36,8 @@ local function check_change(payout, attempt)
     -- The same change, repeated because its reply was lost.
     local entry = redis.call('HGET', payout.record, 'h' .. (payout.n - 1))
     local _, last, lastBy, lastReason = read_history_entry(entry)
-    if by ~= '' and last == to and lastBy == by and lastReason == reason then return 1 end
+    local is_same = last == to or (to == 'cancelled' and last == 'written_off')
+    if by ~= '' and is_same and lastBy == by and lastReason == reason then return 1 end
     return { -6, payout.state, payout.attempt }
   end
   if attempt ~= '' and tonumber(attempt) ~= tonumber(payout.attempt) then return { -12, payout.attempt } end
@@ -69,6 +70,9 @@ local function check(change)
   refusal = to == 'queued' and check_requeue(payout)
   if refusal then return refusal end
   if key then claimed[key] = payout.id end
+  -- `cancelled` says that nothing was paid.
+  local is_paid = to == 'cancelled' and redis.call('HEXISTS', change.record, 'lateTxhash') == 1
+  change.to = is_paid and 'written_off' or to
 end
 
 local function apply(change)
@@ -86,7 +90,7 @@ local function apply(change)
     -- Its real payout may then claim it.
     release_txhash(bucket, txhash)
   end
-  move(payout, to, at, by, reason, fields)
+  move(payout, change.to, at, by, reason, fields)
 end
 
 local replies, accepted = {}, {}
