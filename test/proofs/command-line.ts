@@ -108,13 +108,15 @@ export const program = (...args: string[]) => ['--import', 'tsx', ...args];
 
 export const jest = (file: string) => ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', file];
 
+export const slowJest = (file: string) => [...jest(file), '--config', 'jest.slow.config.js', '--verbose'];
+
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** @returns what a proof or test prints in a copy of the project with a change. @param args - {@link program}, {@link jest} */
 export async function runInCopy({ file, edits }: SourceChange, args: readonly string[]) {
   const dir = await mkdtemp(join(tmpdir(), 'payout-queue-planted-'));
   try {
-    for (const name of ['src', 'test', 'package.json', 'tsconfig.json', 'jest.config.js']) {
+    for (const name of ['src', 'test', 'package.json', 'tsconfig.json', 'jest.config.js', 'jest.slow.config.js']) {
       await cp(join(ROOT, name), join(dir, name), { recursive: true });
     }
     await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
