@@ -49,8 +49,7 @@ async function runCut(world: SplitWorld, near: number, far: number, restart?: Re
   await delay(STAYS_MS);
   equal(world.stats.arrivals, arrivals, 'nothing is sent while a replica is missing');
   await heal(world, async () => at('healed'));
-  await settle(world, PAYOUTS);
-  return undefined;
+  return settle(world, PAYOUTS);
 }
 
 const SIDES = [
