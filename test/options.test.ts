@@ -46,7 +46,7 @@ const MAKERS: Readonly<Record<string, readonly [options: Loose, make: (options: 
     PayoutOperator: [{ platformId, redisUrl }, (options) => new PayoutOperator(options)],
     PayoutWorker: [{ accounts: [account], journalDir, redisUrl }, async (options) => createPayoutWorker(options)],
     createGatewayClient: [account, (options) => createGatewayClient(options)],
-    createDashboard: [{ platformId, redisUrl }, (options) => createDashboard(options)],
+    createDashboard: [{ platformId, redisUrl, password: SECRET }, (options) => createDashboard(options)],
     startDashboard: [{ platformId, redisUrl, host: '127.0.0.1', port: 0 }, async (options) => startDashboard(options)],
     startSandbox: [{ accounts: [{ platformId, secretKey: SECRET }] }, async (options) => startSandbox(options)],
   };

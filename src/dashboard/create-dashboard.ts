@@ -7,6 +7,7 @@ import { readSource } from '../base/source-path.cjs';
 import { exportAccounts } from '../operator/account-gauges.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import { type LedgerAccess, openLedger } from '../queues/open-ledger.js';
+import { flag, type OptionRules } from '../base/setting.js';
 import { WORKER_COMMAND_SETTINGS } from '../base/settings.js';
 import { showAccount } from './account-routes.js';
 import { acceptApprovals } from './control/accept-approvals.js';
@@ -32,6 +33,17 @@ export interface Dashboard {
   close(): Promise<void>;
 }
 
+/** What a dashboard shows that an application mounts, and who may see it. */
+export interface MountedDashboardOptions extends DashboardOptions {
+  /** Whether the application that mounts the dashboard controls access, so that no password is needed. @defaultValue false */
+  readonly allowUnprotected?: boolean | undefined;
+}
+
+const RULES = {
+  ...DASHBOARD_RULES,
+  allowUnprotected: { rule: flag },
+} as const satisfies OptionRules<MountedDashboardOptions>;
+
 const DEFAULT_USER = 'payouts';
 
 /**
@@ -41,10 +53,16 @@ const DEFAULT_USER = 'payouts';
  * The server is read-only: no click may run a job again or empty a queue. Operators decide with the `payouts` command,
  * which records who, what and why. The one write, `POST /approvals`, needs a keyring and takes only verified
  * signatures.
- * @throws InvalidConfigError if the options are unusable
+ * @throws InvalidConfigError if the options are unusable, or there is neither password nor `allowUnprotected`
  */
-export function createDashboard(options: DashboardOptions): Dashboard {
-  requireDashboardOptions(DASHBOARD_RULES, options);
+export function createDashboard(options: MountedDashboardOptions): Dashboard {
+  requireDashboardOptions(RULES, options);
+  if (options.password === undefined && options.allowUnprotected !== true) {
+    const message =
+      'is missing: everyone who reaches the application would see the payouts. Give one, or state with ' +
+      'allowUnprotected: true that the application controls access';
+    throw new InvalidConfigError([{ field: 'password', message }]);
+  }
   return openDashboard(options);
 }
 

@@ -33,8 +33,8 @@ export interface DashboardOptions {
   /** Takes the dashboard's metrics too, once for each registry. @defaultValue a registry of its own */
   readonly registry?: Registry | undefined;
   /**
-   * Required on every path. Without one, the application that mounts the dashboard must control access. A client must
-   * wait after ten wrong ones. Clients are known by `request.ip`, so set Express's `trust proxy` behind a proxy.
+   * Required on every path. `createDashboard` needs one, or `allowUnprotected`. A client must wait after ten wrong ones.
+   * Clients are known by `request.ip`, so set Express's `trust proxy` behind a proxy.
    */
   readonly password?: string | undefined;
   /** @defaultValue `payouts` */

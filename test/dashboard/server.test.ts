@@ -197,7 +197,7 @@ it.each([
 
 function open(options: { readonly publicPath?: string; readonly registry?: Registry } = {}): Dashboard {
   const { platformId, redis } = account;
-  const dashboard = createDashboard({ platformId, connection: redis, ...options });
+  const dashboard = createDashboard({ platformId, connection: redis, allowUnprotected: true, ...options });
   ends.push(async () => dashboard.close());
   return dashboard;
 }
@@ -227,6 +227,19 @@ it.each<[string, path: string, (path: string) => RequestListener]>([
     expect([link, (await fetch(server.url + link)).status]).toEqual([link, 200]);
   }
   expect(await (await fetch(`${server.url}${path}/board`)).text()).toContain(`<base href="${path}/board/"`);
+});
+
+it('a mounted dashboard needs a password, unless the application says that it controls access', async () => {
+  const { platformId, redis } = account;
+  for (const allowUnprotected of [undefined, false]) {
+    const make = (): Dashboard => createDashboard({ platformId, connection: redis, allowUnprotected });
+    expect(make).toThrow(/^password: is missing: everyone .* allowUnprotected: true/);
+  }
+  const dashboard = createDashboard({ platformId, connection: redis, password: 'a password' });
+  ends.push(async () => dashboard.close());
+  const server = await serve(dashboard.handler);
+  ends.unshift(async () => server.close());
+  expect((await fetch(`${server.url}/payouts`)).status).toBe(401);
 });
 
 it("a mounted dashboard leaves the application's connection open, and shares a registry", async () => {
