@@ -1,6 +1,7 @@
 import { freshCovers, type BalanceCover } from '../ledger/reads/balance-cover.js';
 import { readAccountStats, type AccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts, type GatewayFacts } from '../ledger/reads/gateway-facts.js';
+import { type MoneyAtRisk, readMoneyAtRisk } from '../ledger/reads/money-at-risk.js';
 import { countStuck } from '../ledger/reads/payout-queries.js';
 import { readPolicyReport, type PolicyReport } from '../ledger/reads/policy-report.js';
 import {
@@ -29,6 +30,7 @@ export interface AccountDetails {
   /** Age of the oldest event that `payouts notify` has not handled, in ms. Undefined if it is not used. */
   readonly notificationLagMs: number | undefined;
   readonly money: AccountMoney;
+  readonly atRisk: MoneyAtRisk;
   /** The sending process's report of its policy. */
   readonly policyReport: PolicyReport | undefined;
 }
@@ -53,7 +55,7 @@ export async function readAccountDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, workers, due, pollsDue, notificationLagMs, withdraw, polls, moneyRead, policyReport] =
+  const [stats, workers, due, pollsDue, notificationLagMs, withdraw, polls, moneyRead, policyReport, atRisk] =
     await Promise.all([
       readAccountStats(connection),
       readWorkers(connection),
@@ -64,12 +66,13 @@ export async function readAccountDetails(
       findForeignSettings(connection, queues.transactionstatus),
       Promise.all([readGatewayFacts(connection), readQueuedSums(connection), readReconciliation(connection)]),
       readPolicyReport(connection),
+      readMoneyAtRisk(connection),
     ]);
   // The age of the oldest almost always shows that no payout is stuck.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   const reportedAt = senderOf(stats.sender?.owner ?? '', workers)?.at ?? 0;
   return {
-    ...{ stats, workers, due, pollsDue, notificationLagMs },
+    ...{ stats, workers, due, pollsDue, notificationLagMs, atRisk },
     money: describeMoney(moneyRead, reportedAt, connection.clock.wallNow()),
     policyReport: dropFormer(policyReport, reportedAt),
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,

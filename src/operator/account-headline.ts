@@ -6,6 +6,7 @@ import { isOfBalance, stopSignOf } from '../gateway/gateway.js';
 import type { BalanceCover } from '../ledger/reads/balance-cover.js';
 import type { HeldCount } from '../ledger/reads/policy-report.js';
 import { RESPONSE_SLOW_MS, senderOf } from '../ledger/reads/workers.js';
+import { listDrops } from '../ledger/reads/reconciliation.js';
 import { type Command, formatCommand } from './next-steps.js';
 import { STOPS, told } from './stops.js';
 import {
@@ -35,6 +36,8 @@ export const HEADLINES = {
   unreadable: ['Redis altered', 'redis-altered'],
   mismatch: told(STOPS.objection),
   otherGateway: told(STOPS.otherGateway),
+  balanceFell: ['Balance fell', 'balance-fell'],
+  paidLate: ['Paid late', 'paid-late'],
   paused: told(STOPS.pause),
   pauseKept: told(STOPS.keptPause),
   ipNotListed: ['Paused: IP address not listed', 'ip-address'],
@@ -68,6 +71,8 @@ const LIST_UNKNOWN: Command = { name: 'list', args: ['--state', 'unknown'] };
 
 /** The first command for the account. That of a mismatch or a pause is in the advice. */
 const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
+  balanceFell: { name: 'pause', args: ['--reason', 'balance fell'] },
+  paidLate: { name: 'events', args: [] },
   refused: DOCTOR,
   otherGateway: DOCTOR,
   pauseKept: { name: 'events', args: [] },
@@ -121,6 +126,9 @@ const STANDS_STILL_AFTER_MS = 15_000;
  * change every few seconds otherwise. A worse headline comes at once, and so does what people do.
  */
 const SAID_FOR_MS = 60_000;
+
+/** A payment proved late stays on record until retention; it comes first for a day. */
+const PAID_LATE_FOR_MS = 24 * 60 * 60_000;
 
 /** Fewer may fail because the gateway closed an idle connection. */
 const FAILURES = 2;
@@ -262,6 +270,29 @@ export function findSender({ life, workers }: LedgerObservation): ObservedWorker
 }
 
 const OBSTACLES: readonly FindObstacle[] = [
+  // First what may have cost money, whatever else stops the account.
+  function objections(ledger) {
+    return ledger.objections === 0 ? undefined : say(ledger, 'mismatch', 'bad');
+  },
+  function balanceFell(ledger) {
+    const { drops = [], pausedReason } = ledger;
+    if (drops.length === 0) return undefined;
+    const paused = pausedReason === undefined ? '' : ` Paused: ${pausedReason}. That does not stop a thief.`;
+    const detail = `By ${listDrops(drops)} more than the payouts explain: someone else may use the gateway's key.${paused}`;
+    return say(ledger, 'balanceFell', 'bad', detail);
+  },
+  function paidLate(ledger) {
+    const { paidLate, wallNow } = ledger;
+    if (paidLate === undefined || wallNow - paidLate.at > PAID_LATE_FOR_MS) return undefined;
+    const ago = formatDuration(Math.max(0, wallNow - paidLate.at));
+    const detail = `${paidLate.payoutId} is possibly paid twice: ${ago} ago a payment was proved after it was settled or sent again.`;
+    return say(ledger, 'paidLate', 'bad', detail);
+  },
+  function keptPause(ledger, sender) {
+    if (sender?.pauseKept === undefined || ledger.due === 0) return undefined;
+    const detail = 'A pause is in the send journal, and gone from Redis. No operator signed that it ends.';
+    return say(ledger, 'pauseKept', 'bad', detail);
+  },
   function writeRefusal(ledger) {
     if (ledger.writeRefusal === undefined) return undefined;
     const { reason, action, missing = [] } = ledger.writeRefusal;
@@ -281,9 +312,6 @@ const OBSTACLES: readonly FindObstacle[] = [
     if (unreadable.length === 0) return undefined;
     const detail = `Someone has altered keys of the account, and no script can read them: ${unreadable.join(', ')}. Nothing is sent.`;
     return say(ledger, 'unreadable', 'bad', detail);
-  },
-  function objections(ledger) {
-    return ledger.objections === 0 ? undefined : say(ledger, 'mismatch', 'bad');
   },
   function pause(ledger, _, facts) {
     const { pausedReason } = ledger;
@@ -322,11 +350,6 @@ const OBSTACLES: readonly FindObstacle[] = [
   },
   function refused(ledger, sender) {
     return sender?.reason === undefined ? undefined : refusedBy(ledger, sender);
-  },
-  function keptPause(ledger, sender) {
-    if (sender?.pauseKept === undefined || ledger.due === 0) return undefined;
-    const detail = 'A pause is in the send journal, and gone from Redis. No operator signed that it ends.';
-    return say(ledger, 'pauseKept', 'bad', detail);
   },
   function attempts(ledger, sender) {
     const { lastError, lastErrorCode, failedAttempts = 1, nextRetryAt } = sender ?? {};

@@ -3,6 +3,7 @@ import { type LedgerConnection, pipelinedReadable } from '../ledger/ledger-conne
 import { findRefusalOf } from '../ledger/account-refusal.js';
 import type { WriteRefusal } from '../ledger/redis-durability.js';
 import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js';
+import { type MoneyAtRisk, readMoneyAtRisk } from '../ledger/reads/money-at-risk.js';
 import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';
 import { countDuePayouts } from '../queues/job-balance.js';
 import type { AccountAccess } from '../queues/open-account.js';
@@ -17,7 +18,7 @@ export interface Observation {
   readonly ledger: LedgerObservation | undefined;
 }
 
-export interface LedgerObservation {
+export interface LedgerObservation extends Partial<MoneyAtRisk> {
   readonly platformId: number;
   /** Age of the look; all other times are as of then. */
   readonly ageMs: number;
@@ -65,6 +66,7 @@ type LookFacts = Pick<
   | 'sends'
   | 'gateway'
   | 'writeRefusal'
+  | keyof MoneyAtRisk
 >;
 
 const LOOK_EVERY_MS = 400;
@@ -187,7 +189,11 @@ export class AccountPoller {
         .zcard(keys.state('unknown'))
         .time(),
     );
-    const [{ replies, unreadable }, due] = await Promise.all([reading, countDuePayouts(this.#connection)]);
+    const [{ replies, unreadable }, due, atRisk] = await Promise.all([
+      reading,
+      countDuePayouts(this.#connection),
+      readMoneyAtRisk(this.#connection),
+    ]);
     const [sender = {}, workers = {}, [paused, gateway] = [], objections = 0, ...others] = replies as [
       ...[Record<string, string>?, Record<string, string>?, (string | null)[]?, number?],
       ...(number | undefined)[],
@@ -203,7 +209,7 @@ export class AccountPoller {
     const isAlive = this.#senderLife.life(at).kind === 'alive';
     const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection);
     const sends = Number(sender['sends'] ?? 0);
-    const said = { pausedReason: paused ?? undefined, gateway: gateway || undefined };
+    const said = { pausedReason: paused ?? undefined, gateway: gateway || undefined, ...atRisk };
     const needed = unreadable.filter((key) => key !== keys.workers);
     const facts = { ...said, objections, unreadable: needed, due, sending, held, unknown, sends, writeRefusal };
     this.#noteReady(facts, at, redisNow);

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/base/clock.js';
 import { findBlockedReason } from '../../src/gateway/stop-sign.js';
 import type { BalanceCover } from '../../src/ledger/reads/balance-cover.js';
 import { silentLogger } from '../../src/base/logger.js';
+import { acceptDrops, NO_SENDS, saveReconciliation } from '../../src/ledger/reads/reconciliation.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { type PolicyReport, writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
@@ -25,6 +26,8 @@ const LEDGER: LedgerObservation = {
   life: { ...HOLDER, kind: 'alive', silentMs: 300 },
   ...{ due: 5, sending: 0, held: 0, unknown: 0, sends: 9, sinceSendMs: 900, watchedMs: 60_000, readyMs: 60_000 },
 };
+const DROPS = [{ currency: 'USDT', amount: '3000000.000000000000000001' }];
+const DAY_MS = 86_400_000;
 type Change = Partial<LedgerObservation>;
 
 const worker = (change: object, more: Change = {}): Change => ({ workers: [{ ...WORKER, ...change }], ...more });
@@ -55,6 +58,16 @@ it.each<[string, Change]>([
   ['bad Paused', { pausedReason: 'IP not whitelisted, says the gateway: ticket 7' }],
   ['bad Balance too low', { pausedReason: '5 rejections in a row, the last: insufficient balance' }],
   ['bad Stopped: ledger mismatch', { objections: 1, pausedReason: 'maintenance' }],
+  ['bad Balance fell', { drops: DROPS, due: 0 }],
+  ['bad Balance fell', { drops: DROPS, pausedReason: 'balance fell', ...NO_LEASE, workers: [] }],
+  ['bad Stopped: ledger mismatch', { drops: DROPS, objections: 1 }],
+  ['good Idle', { drops: [], due: 0 }],
+  ['bad Paid late', { paidLate: { payoutId: 'p-1', at: NOW - DAY_MS }, pausedReason: 'maintenance' }],
+  ['good Sending', { paidLate: { payoutId: 'p-1', at: NOW - DAY_MS - 1 } }],
+  [
+    'bad Paused by the journal',
+    { ...worker({ pauseKept: true }), writeRefusal: { reason: 'full', action: 'Free it.' } },
+  ],
   ['bad No worker', { ...NO_LEASE, workers: [] }],
   ['warn Waiting for a sender', worker({ role: 'standby' }, NO_LEASE)],
   ['bad Sender without heartbeat', SILENT],
@@ -212,6 +225,45 @@ it('knows the life of a sender only from a heartbeat that rose while it was watc
   expect(watch.life(60_500)).toMatchObject({ kind: 'alive', owner: 'other:2:x' });
   watch.note(null, 60_800);
   expect(watch.life(60_900).kind).toBe('none');
+});
+
+describe('money at risk', () => {
+  useAccount();
+
+  const observe = async (): Promise<Headline> => {
+    const watch = new AccountPoller(account, systemClock);
+    try {
+      return accountHeadline(await watch.visit());
+    } finally {
+      watch.close();
+    }
+  };
+  const sends = { settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS };
+
+  it('is the headline while the balance fell unexplained, until an operator accepts it, and if a payout was paid late', async () => {
+    const { connection, redis } = account;
+    expect((await observe()).headline).toBe('Checking');
+    const { clock, keys } = connection;
+    const at = clock.wallNow();
+    await redis.zadd(keys.late, at, 'p-late');
+    expect(await observe()).toMatchObject({
+      ...{ tone: 'bad', headline: 'Paid late', runbook: 'docs/runbooks/paid-late.md' },
+      detail: expect.stringMatching(/^p-late is possibly paid twice: /) as unknown,
+    });
+    const drop = { amount: '3000000', since: at, at };
+    const balance = { ...sends, paymentId: undefined, symbol: undefined, amount: '96900000', baseline: undefined };
+    const found = { ...balance, places: 2, unexplained: '3000000', doubt: undefined, isSuspected: false };
+    const compared = { comparedAt: at, followedSince: at, fees: {}, rates: {} };
+    await saveReconciliation(connection, { ...compared, balances: [{ ...found, reported: '3000000', drop }] });
+    const fallen = await observe();
+    expect(fallen).toMatchObject({ tone: 'bad', headline: 'Balance fell', runbook: 'docs/runbooks/balance-fell.md' });
+    expect(fallen.detail).toContain(
+      "By 3,000,000 USD more than the payouts explain: someone else may use the gateway's key.",
+    );
+    expect(fallen.command).toBe(`payouts pause --account ${connection.platformId} --reason 'balance fell'`);
+    await acceptDrops(connection, at, { by: 'ann', reason: 'moved to the cold wallet' });
+    expect((await observe()).headline).toBe('Paid late');
+  });
 });
 
 const SENDER = 'payouts-1:4711';

@@ -137,7 +137,7 @@ function headlineOf({ platformId, status, work, details, redisIsUp, ...view }: A
   }
   if (formatError !== undefined) return otherVersionHeadline(formatError);
   if (details === undefined) return undefined;
-  const { stats, workers, due, money, policyReport } = details;
+  const { stats, workers, due, money, atRisk, policyReport } = details;
   const wallNow = systemClock.wallNow();
   const isSender = status.role === 'sender';
   // Its own report may be what Redis refuses.
@@ -155,6 +155,7 @@ function headlineOf({ platformId, status, work, details, redisIsUp, ...view }: A
     writeRefusal,
     pausedReason: stats.pausedReason ?? undefined,
     objections: stats.objections.length,
+    ...atRisk,
     due,
     sending: stats.sending,
     held: stats.held,

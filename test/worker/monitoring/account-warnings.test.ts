@@ -17,7 +17,16 @@ const QUIET = {
 } as unknown as AccountStats;
 const MONEY = { queued: [], currencies: [], covers: [], balanceAgeMs: undefined, unexplained: [] };
 const WELL: AccountDetails = {
-  ...{ workers: [], stats: QUIET, due: 0, pollsDue: 0, stuck: 0, foreignSettings: [], notificationLagMs: undefined },
+  ...{
+    workers: [],
+    stats: QUIET,
+    due: 0,
+    pollsDue: 0,
+    stuck: 0,
+    foreignSettings: [],
+    atRisk: { drops: [], paidLate: undefined },
+    notificationLagMs: undefined,
+  },
   ...{ money: MONEY, policyReport: undefined },
 };
 
