@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
@@ -174,32 +177,121 @@ it.each([
 
 const ANN = { by: 'ann', reason: 'a test' };
 
-it.each<[Maker, method: string, args: readonly unknown[], message: string]>([
+/** What people wrote in their first hour, by hand or from JavaScript: field, rule, and what was given. */
+const OK = { payoutId: 'p-1', paymentId: 6, amount: '1', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' };
+const DECIMAL = 'amount: must be a decimal string such as "12.5"';
+const DIGITS = ': up to 30 digits, then at most 18 decimal places, no sign, no exponent';
+const PAYMENT_ID = 'paymentId: must be a whole number, the currency id that the gateway lists under /currencies';
+const LISTED =
+  'state: must be one of queued, held, sending, in_progress, completed, failed, rejected, unknown, cancelled, written_off';
+
+const PRODUCER_MISTAKES: readonly [method: string, args: readonly unknown[], message: string][] = [
+  ['enqueue', [], 'payout: is missing'],
+  ['enqueue', [null], 'payout: must be an object (got null)'],
+  ['enqueue', [[]], 'payout: must be an object (got [])'],
+  ['enqueue', ['p-1'], 'payout: must be an object (got "p-1")'],
+  ['enqueue', [{ ...OK, amount: 12.5 }], `${DECIMAL} (a number would lose digits) (got 12.5)`],
+  ['enqueue', [{ ...OK, amount: '-1' }], `${DECIMAL}${DIGITS} (got "-1")`],
+  ['enqueue', [{ ...OK, amount: '1e5' }], `${DECIMAL}${DIGITS} (got "1e5")`],
+  ['enqueue', [{ ...OK, amount: '0' }], 'amount: must be more than 0 (got "0")'],
+  ['enqueue', [{ ...OK, paymentId: '6' }], `${PAYMENT_ID} (got "6")`],
+  ['enqueue', [{ ...OK, adressTo: 'x' }], 'adressTo: is not a known field, did you mean addressTo?'],
+  ['enqueue', [{ ...OK, addressTo: undefined }], 'addressTo: is missing'],
+  ['enqueue', [{ ...OK, payoutId: 77 }], 'payoutId: must be a string (got 77)'],
+  ['enqueue', [{ ...OK, payoutId: 'a b' }], 'payoutId: must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _ (got "a b")'],
+  ['enqueue', [{ ...OK, metadata: { a: 1n } }], 'metadata: must be JSON (got { a: 1n })'],
   [
-    'PayoutProducer',
+    'enqueue',
+    [{ ...OK, notBefore: 'tomorrow' }],
+    'notBefore: must be a Date or a time such as 2030-01-31T09:00:00Z (got "tomorrow")',
+  ],
+  ['enqueue', [{ ...OK, priority: -1 }], 'priority: must be at least 1 (got -1)'],
+  ['enqueue', [OK, 'x'], 'options: must be an object (got "x")'],
+  ['enqueue', [OK, null], 'options: must be an object (got null)'],
+  ['enqueue', [OK, { signal: 5 }], 'signal: must be an AbortSignal (got 5)'],
+  ['enqueueMany', [], 'payouts: is missing'],
+  ['enqueueMany', ['x'], 'payouts: must be a list (got "x")'],
+  ['enqueueMany', [[OK, null]], '[1].payout: must be an object (got null)'],
+  ['get', [], 'payoutId: is missing'],
+  ['get', [7], 'payoutId: must be a string (got 7)'],
+  ['getByTxhash', [], 'txhash: is missing'],
+  ['list', [], 'options: is missing'],
+  ['list', ['queued'], 'options: must be an object (got "queued")'],
+  ['list', [{ state: 'pending' }], `${LISTED} (got "pending")`],
+  ['list', [{ state: 'queued', limit: '5' }], 'limit: must be a whole number (got "5")'],
+  ['list', [{ state: 'queued', cursor: 5 }], 'cursor: must be the next of the page before (got 5)'],
+  ['batchStats', [], 'batch: is missing'],
+  ['cancel', [], 'payoutId: is missing'],
+  ['cancel', ['p-1', 'why'], 'options: must be an object (got "why")'],
+  ['waitFor', [], 'payoutId: is missing'],
+  ['waitFor', ['p-1'], 'options: is missing'],
+  ['waitFor', ['p-1', 60], 'options: must be an object (got 60)'],
+  ['waitFor', ['p-1', { timeoutMs: '60' }], 'timeoutMs: must be a number of ms (got "60")'],
+  ['waitFor', ['p-1', { timeoutMs: NaN }], 'timeoutMs: must be a number of ms (got NaN)'],
+  ['waitFor', ['p-1', { timeoutMs: -1 }], 'timeoutMs: must be at least 0 (got -1)'],
+  [
     'waitFor',
     ['p-1', { timoutMs: 5 }],
     'timeoutMs: is missing; timoutMs: is not a known field, did you mean timeoutMs?',
   ],
+  ['on', ['completed'], 'listener: is missing'],
+  ['on', ['complete', () => 1], 'name: must be the name of an event, did you mean completed? (got "complete")'],
+  ['off', ['complete', () => 1], 'name: must be the name of an event, did you mean completed? (got "complete")'],
+  ['events', [], 'options: is missing'],
+  ['events', ['books'], 'options: must be an object (got "books")'],
+  ['events', [{ group: 5 }], 'group: must be a string (got 5)'],
   [
-    'PayoutProducer',
-    'on',
-    ['complete', () => 1],
-    'name: must be the name of an event, did you mean completed? (got "complete")',
+    'events',
+    [{ group: 'books', claimAfterMs: '1' }],
+    'claimAfterMs: must be a whole number from 100 to 2147483647 (got "1")',
   ],
-  [
-    'PayoutOperator',
-    'resolve',
-    ['p-1', { kind: 'notsent' }, ANN],
-    'kind: must be one of sent, not_sent, write_off (got "notsent")',
-  ],
-])('a call of %s.%s%j names what is wrong', async (maker, method, args, message) => {
+];
+
+const OPERATOR_MISTAKES: readonly [method: string, args: readonly unknown[], message: string][] = [
+  ['retry', ['p-1'], 'actor: is missing'],
+  ['retry', [undefined, ANN], 'payoutId: is missing'],
+  ['retry', ['p-1', 'a reason'], 'actor: must be an object (got "a reason")'],
+  ['retry', ['p-1', { by: 'ann' }], 'reason: is missing'],
+  ['release', ['p-1'], 'actor: is missing'],
+  ['cancel', ['p-1'], 'actor: is missing'],
+  ['resolve', ['p-1'], 'actor: is missing'],
+  ['resolve', ['p-1', 'sent', ANN], 'resolution: must be an object (got "sent")'],
+  ['resolve', ['p-1', { kind: 'sent' }, ANN], 'txhash: is missing'],
+  ['resolve', ['p-1', { kind: 'not_sent' }, ANN], 'attempt: is missing'],
+  ['resolve', ['p-1', { kind: 'notsent' }, ANN], 'kind: must be one of sent, not_sent, write_off (got "notsent")'],
+  ['pause', [], 'actor: is missing'],
+  ['pause', ['a reason'], 'actor: must be an object (got "a reason")'],
+  ['resume', [], 'actor: is missing'],
+  ['adoptLedger', [undefined, ANN], 'options: is missing'],
+  ['adoptLedger', [{ journalDirs: 'x' }, ANN], 'journalDirs: must be a list (got "x")'],
+];
+
+it.each<[Maker, method: string, args: readonly unknown[], message: string]>([
+  ...PRODUCER_MISTAKES.map((row) => ['PayoutProducer', ...row] as [Maker, ...typeof row]),
+  ...OPERATOR_MISTAKES.map((row) => ['PayoutOperator', ...row] as [Maker, ...typeof row]),
+])('a call of %s.%s names what is wrong (%#)', async (maker, method, args, message) => {
   const [options, make] = MAKERS[maker] ?? [];
   const part = (await make?.(options as never)) as Record<string, (...all: readonly unknown[]) => unknown>;
   opened.push(part);
   const call = async () => Promise.resolve(part[method]?.(...args));
   await expect(call()).rejects.toThrow(InvalidInputError);
   await expect(call()).rejects.toThrow(new Error(message));
+});
+
+it('a server that is no Redis is named as that', async () => {
+  const server = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const producer = new PayoutProducer({
+    platformId,
+    redisUrl: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
+  try {
+    await expect(producer.get('p-1')).rejects.toThrow(/what answers there does not speak the protocol of Redis/);
+  } finally {
+    await producer.close();
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 it('parts that are bound by `await using` end with the block', async () => {

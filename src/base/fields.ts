@@ -177,18 +177,18 @@ const SHOWN_VALUE_LENGTH = 80;
  * @returns the schema's result (trailing zeros dropped, defaults filled in)
  * @throws InvalidInputError naming every field that breaks a rule, the rule, and the value
  */
-export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown, name?: string): z.output<Schema> {
   const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(toProblems(parsed.error.issues, schema));
+  throw new InvalidInputError(toProblems(parsed.error.issues, schema, name));
 }
 
 /** Zod issues as problems, see {@link toProblem}. For an unknown name, the schema shows which one was meant. */
-export function toProblems(issues: readonly z.core.$ZodIssue[], schema: z.ZodType): Problem[] {
+export function toProblems(issues: readonly z.core.$ZodIssue[], schema: z.ZodType, name?: string): Problem[] {
   return issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => unknownName(key, namesAt(schema, issue.path)))
-      : [toProblem(issue)],
+      : [toProblem(issue, name)],
   );
 }
 
@@ -241,14 +241,25 @@ function countTypos(one: string, other: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** A zod issue as a field and a sentence. It shows values: never use it for data that may contain a secret. */
-export function toProblem(issue: z.core.$ZodIssue): Problem {
-  const field = issue.path.length === 0 ? 'input' : issue.path.join('.');
+/**
+ * A zod issue as a field and a sentence. It shows values: never use it for data that may contain a secret.
+ * @param name - of the whole input
+ */
+export function toProblem(issue: z.core.$ZodIssue, name = 'input'): Problem {
+  const field = issue.path.length === 0 ? name : issue.path.join('.');
   if (issue.code === 'unrecognized_keys') return { field: issue.keys.join(', '), message: 'is not a known field' };
   // Zod reports the value only with `reportInput`.
   if (!('input' in issue)) return { field, message: issue.message };
   if (issue.input === undefined) return { field, message: 'is missing' };
-  return { field, message: `${issue.message} (got ${showValue(issue.input)})` };
+  return { field, message: `${ruleOf(issue)} (got ${showValue(issue.input)})` };
+}
+
+const TYPES: Readonly<Record<string, string>> = { object: 'an object', array: 'a list', string: 'a string' };
+
+/** Zod's own words for a wrong type repeat the value, and name no rule. */
+function ruleOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_type' || !issue.message.startsWith('Invalid input')) return issue.message;
+  return `must be ${TYPES[issue.expected] ?? `a ${issue.expected}`}`;
 }
 
 function showValue(value: unknown): string {

@@ -79,6 +79,7 @@ export function describeTrouble(error: Error): string {
   if (error instanceof RedisUnavailableError && error.cause instanceof Error) return describeTrouble(error.cause);
   const known = describeLogin(error) ?? (NOT_TLS.test(error.message) ? WITHOUT_TLS : undefined);
   if (known !== undefined) return known;
+  if (error.message.startsWith('Unknown RESP type')) return 'what answers there does not speak the protocol of Redis';
   const isUnconnected =
     error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
   return isUnconnected ? 'no connection' : error.message;

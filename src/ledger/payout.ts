@@ -276,7 +276,9 @@ const sendableFields = payoutFields
  */
 export function findFault({ payoutId, paymentId, amount, addressTo, symbol, attempt }: Payout): string | undefined {
   const fields = { payoutId, paymentId, amount, addressTo, symbol, attempt };
-  const fault = sendableFields.safeParse(fields, { reportInput: true }).error?.issues.map(toProblem)[0];
+  const fault = sendableFields
+    .safeParse(fields, { reportInput: true })
+    .error?.issues.map((issue) => toProblem(issue))[0];
   return fault && `${fault.field}: ${fault.message}`;
 }
 
@@ -339,6 +341,7 @@ export function requirePayoutId(payoutId: string): string {
 }
 
 /** @throws InvalidInputError */
-export function parseActor({ by, reason }: Actor): Actor {
+export function parseActor(actor: Actor): Actor {
+  const { by, reason } = parseInput(z.looseObject({}), actor, 'actor');
   return parseInput(actorSchema, { by, reason });
 }

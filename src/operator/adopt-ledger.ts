@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { z } from 'zod';
 import { ConflictError, InvalidInputError, NotFoundError, PayoutError } from '../base/errors.js';
+import { parseInput } from '../base/fields.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { readJournal } from '../journal/journal-reader.js';
 import {
@@ -49,13 +51,24 @@ export interface AdoptLedgerResult {
   readonly adoption: Adoption | undefined;
 }
 
+const listField = z.array(z.string('must be a string'), 'must be a list');
+
+const optionsSchema = z.strictObject({
+  journalDirs: listField,
+  giveUp: listField.default([]),
+  review: z
+    .custom<NonNullable<AdoptLedgerOptions['review']>>((review) => typeof review === 'function', 'must be a function')
+    .optional(),
+});
+
 /** See `PayoutOperator.adoptLedger`. */
 export async function runAdoption(
   { ledger: payouts, clock }: LedgerAccess,
-  { journalDirs, giveUp = [], review }: AdoptLedgerOptions,
+  options: AdoptLedgerOptions,
   actor: Actor,
   signer?: DecisionSigner,
 ): Promise<AdoptLedgerResult> {
+  const { journalDirs, giveUp, review } = parseInput(optionsSchema, options, 'options');
   const { platformId } = payouts.connection;
   const ledger = redisAdoptionLedger(payouts);
   const plan = await planAdoption(ledger, await readAll(journalDirs, platformId), giveUp);

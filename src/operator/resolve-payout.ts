@@ -60,7 +60,7 @@ export async function resolvePayout(
   resolution: Resolution,
   actor: Actor,
 ): Promise<Payout> {
-  parseInput(resolutionSchema, resolution);
+  parseInput(resolutionSchema, resolution, 'resolution');
   switch (resolution.kind) {
     case 'sent':
       return resolveSent(account, gateway, decided, resolution, actor);

@@ -14,7 +14,7 @@ export interface ParsedPayout {
 
 /** Checks a payout to enqueue or sign. @throws InvalidInputError naming field, rule and value */
 export function parsePayout(input: unknown, rule: RecipientRule): ParsedPayout {
-  const payout = toPlainPayout(input) ?? parseInput(payoutInputSchema, input);
+  const payout = toPlainPayout(input) ?? parseInput(payoutInputSchema, input, 'payout');
   const wallet = checkRecipient(payout.addressTo, rule);
   return { payout: asItIsNow(payout), wallet };
 }

@@ -78,7 +78,10 @@ const listSchema = z
       .min(1, 'must be at least 1')
       .max(MAX_PAGE_SIZE, `must be at most ${MAX_PAGE_SIZE}`)
       .exactOptional(),
-    cursor: z.string().regex(/^\d+$/, 'must be the next of the page before').exactOptional(),
+    cursor: z
+      .string('must be the next of the page before')
+      .regex(/^\d+$/, 'must be the next of the page before')
+      .exactOptional(),
   })
   .refine(({ state, batch }) => (state === undefined) !== (batch === undefined), 'must name a state or a batch');
 
@@ -93,7 +96,10 @@ const NO_OPTIONS: { readonly signal?: undefined } = {};
 
 const enqueueSchema = z.strictObject({ signal: signalField });
 
-const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at least 0'), signal: signalField });
+const waitSchema = z.strictObject({
+  timeoutMs: z.number('must be a number of ms').min(0, 'must be at least 0'),
+  signal: signalField,
+});
 
 const EVENT_NAMES: readonly string[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
 
@@ -159,7 +165,7 @@ export class PayoutProducer {
     options: { readonly signal?: AbortSignal | undefined } = NO_OPTIONS,
   ): Promise<EnqueuedPayout> {
     this.#use();
-    const { signal } = options === NO_OPTIONS ? options : parseInput(enqueueSchema, options);
+    const { signal } = options === NO_OPTIONS ? options : parseInput(enqueueSchema, options, 'options');
     const parsed = parsePayout(input, { checksums: this.#checksums });
     const { payout } = parsed;
     const intake = await this.#openIntake();
@@ -198,13 +204,13 @@ export class PayoutProducer {
   /** The payout of this transaction, or undefined. @throws InvalidInputError */
   async getByTxhash(txhash: string): Promise<Payout | undefined> {
     const { ledger } = this.#use();
-    const payoutId = await ledger.findByTxhash(parseInput(txhashField, txhash));
+    const payoutId = await ledger.findByTxhash(parseInput(txhashField, txhash, 'txhash'));
     return payoutId === undefined ? undefined : this.#read(payoutId);
   }
 
   /** One page of the payouts in a state or a batch. @throws InvalidInputError */
   async list(options: ListOptions): Promise<PayoutPage> {
-    const page = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
+    const page = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options, 'options'));
     return { ...page, payouts: page.payouts.map((payout) => this.#verified(payout)) };
   }
 
@@ -215,7 +221,7 @@ export class PayoutProducer {
 
   /** The payouts of a batch by state. @throws InvalidInputError, NotFoundError */
   async batchStats(batch: string): Promise<BatchStats> {
-    return readBatchStats(this.#use().ledger.connection, parseInput(batchField, batch));
+    return readBatchStats(this.#use().ledger.connection, parseInput(batchField, batch, 'batch'));
   }
 
   /**
@@ -230,7 +236,7 @@ export class PayoutProducer {
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
     const account = this.#use();
     requirePayoutId(payoutId);
-    const actor = parseInput(cancelSchema, options);
+    const actor = parseInput(cancelSchema, options, 'options');
     const intake = await this.#opening;
     return cancelPayout(account, payoutId, actor, async () => intake?.settled());
   }
@@ -249,7 +255,7 @@ export class PayoutProducer {
   ): Promise<Payout> {
     const { ledger } = this.#use();
     requirePayoutId(payoutId);
-    const { timeoutMs, signal } = parseInput(waitSchema, options);
+    const { timeoutMs, signal } = parseInput(waitSchema, options, 'options');
     return this.#verified(await waitForPayout(ledger, payoutId, timeoutMs, this.#closed.signal, signal));
   }
 
@@ -264,7 +270,7 @@ export class PayoutProducer {
    */
   events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {
     const { ledger, logger } = this.#use();
-    const settings = parseInput(eventsSchema, options);
+    const settings = parseInput(eventsSchema, options, 'options');
     return readGroupEvents(ledger.connection, settings, this.#closed.signal, logger);
   }
 
@@ -282,8 +288,9 @@ export class PayoutProducer {
     return this;
   }
 
-  /** Removes a listener. */
+  /** Removes a listener. @throws InvalidInputError if there is no such event */
   off(name: PayoutEventName, listener: PayoutEventListener): this {
+    parseInput(listenerSchema, { name, listener });
     this.#listeners?.off(name, listener);
     return this;
   }

@@ -103,7 +103,7 @@ export class Keyring {
       throw new InvalidConfigError([{ field: 'keyring', message: 'must be "version: 1" and a list "keys"' }]);
     }
     const parsed = keyringFile.safeParse(content, { reportInput: true });
-    if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toProblem));
+    if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map((issue) => toProblem(issue)));
     const problems = [...findDuplicates(parsed.data.keys), ...findConfusable(parsed.data)];
     if (problems.length > 0) throw new InvalidConfigError(problems);
     return new Keyring(parsed.data);

@@ -46,7 +46,7 @@ function uniqueConsumer(): string {
 export const eventsSchema = z.strictObject({
   group: lineField,
   consumer: lineField.default(uniqueConsumer),
-  signal: z.instanceof(AbortSignal).exactOptional(),
+  signal: z.instanceof(AbortSignal, { error: 'must be an AbortSignal' }).exactOptional(),
   blockMs: millisecondsField(1).default(5_000),
   claimAfterMs: millisecondsField(100).default(30_000),
 });
