@@ -35,14 +35,16 @@ const STANDS_STILL: readonly (readonly [what: string, stop: StandStill])[] = [
   ],
 ];
 
-/** Enqueues one payout after the other until the end. @returns what was acknowledged */
+/** Enqueues one payout after the other until the end. @returns what was acknowledged, and how many were tried */
 function keepEnqueueing(world: SplitWorld, host: number) {
   const acknowledged: string[] = [];
   const ended = new AbortController();
+  let tried = 0;
   const running = (async () => {
-    for (let number = 1; !ended.signal.aborted; number += 1) {
-      const id = `more-${number}`;
-      const payment = ['--payment-id', '6', '--amount', String(1_000 + number), '--address-to', WALLET];
+    while (!ended.signal.aborted) {
+      tried += 1;
+      const id = `more-${tried}`;
+      const payment = ['--payment-id', '6', '--amount', String(1_000 + tried), '--address-to', WALLET];
       const { code } = await world.payouts(host, 'enqueue', '--payout-id', id, ...payment);
       if (code === 0) acknowledged.push(id);
     }
@@ -50,7 +52,7 @@ function keepEnqueueing(world: SplitWorld, host: number) {
   return async () => {
     ended.abort();
     await running;
-    return acknowledged;
+    return { acknowledged, tried };
   };
 }
 
@@ -62,11 +64,11 @@ async function runPlanned(world: SplitWorld, times: number) {
     await world.failOver();
     await delay(7_000);
   }
-  const acknowledged = await end();
+  const { acknowledged, tried } = await end();
   await world.untilWhole();
   ok(acknowledged.length > 0);
   for (const id of acknowledged) ok((await world.stateOf(id, 3)) !== '', `${id} was acknowledged, and is gone`);
-  const unknown = await settle(world, 8 + acknowledged.length);
+  const unknown = await settle(world, 8 + acknowledged.length, 8 + tried);
   return [`${acknowledged.length} payouts acknowledged in ${times} failovers`, unknown].filter(Boolean).join('; ');
 }
 

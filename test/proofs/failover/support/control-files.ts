@@ -37,7 +37,7 @@ export function makeControl(dir: string, rules: string): Control {
     keyOf: fileOf,
     environment: {
       ...{ PAYOUT_KEYS_FILE: keyring, PAYOUT_POLICY_FILE: policy },
-      ...{ PAYOUT_SIGNING_KEY_FILE: fileOf('shop'), PAYOUT_SIGNING_KEY_NAME: 'shop' },
+      ...{ PAYOUT_SIGNER: fileOf('shop'), PAYOUT_SIGNER_NAME: 'shop' },
     },
   };
 }
