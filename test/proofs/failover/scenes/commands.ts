@@ -7,7 +7,9 @@ import { cut, expectKept, heal, SENTINELS, startSending, WALLET } from './steps.
 
 /** What people do, on the wrong side of a cut and on the right one. */
 
-const PAYOUTS = 16;
+/** More than are sent while the first commands run on a busy machine. */
+const PAYOUTS = 40;
+const SENT_WITHIN_MS = 180_000;
 const LAYOUT: Layout = {
   redis: [1, 2, 1],
   sentinels: SENTINELS,
@@ -27,13 +29,13 @@ export const COMMANDS: readonly Scene[] = [
       await startSending(world, PAYOUTS);
       const [unknown = ''] = /\bp\d+\b/.exec(await world.done(1, 'list', '--state', 'unknown')) ?? [];
       match(unknown, /^p\d+$/);
-      await world.done(1, 'cancel', 'p16', '--reason', 'fraud');
-      await world.done(1, 'reject', 'p15', '--key', world.keyOf('ann'), '--reason', 'another address', '--yes');
+      await world.done(1, 'cancel', 'p40', '--reason', 'fraud');
+      await world.done(1, 'reject', 'p39', '--key', world.keyOf('ann'), '--reason', 'another address', '--yes');
       await cut(world);
       await delay(FORGET_REPLICA_S * 1_000 + 2_000);
       for (const command of [
-        ['cancel', 'p14', '--reason', 'fraud'],
-        ['reject', 'p13', '--key', world.keyOf('ann'), '--reason', 'another address', '--yes'],
+        ['cancel', 'p38', '--reason', 'fraud'],
+        ['reject', 'p37', '--key', world.keyOf('ann'), '--reason', 'another address', '--yes'],
         ['resolve', unknown, '--write-off', '--reason', 'paid by hand', '--yes'],
         ['pause', '--reason', 'fraud'],
         ['enqueue', '--payout-id', 'late', ...payment('77')],
@@ -45,15 +47,16 @@ export const COMMANDS: readonly Scene[] = [
       await heal(world);
       equal(await world.stateOf(unknown), 'unknown');
       await world.done(2, 'enqueue', '--payout-id', 'late', ...payment('77'));
-      // All but what was cancelled and rejected, and `p13`, whose rejection may have been kept by the journal.
-      await until(
-        () => `what waits is sent:\n${world.logs()}`,
-        async () => /"queued": ?0\b/.test((await world.payouts(2, 'stats', '--json')).text),
-      );
-      equal(await world.stateOf('late', 2), 'completed');
-      equal(await world.stateOf('p14', 2), 'completed');
-      equal(await world.stateOf('p16', 2), 'cancelled');
-      equal(await world.stateOf('p15', 2), 'held');
+      // `p37` may be held: the journal may have kept its rejection, which was not acknowledged.
+      for (const payoutId of ['late', 'p38']) {
+        await until(
+          () => `${payoutId} is sent:\n${world.logs()}`,
+          async () => (await world.stateOf(payoutId, 2)) === 'completed',
+          SENT_WITHIN_MS,
+        );
+      }
+      equal(await world.stateOf('p40', 2), 'cancelled');
+      equal(await world.stateOf('p39', 2), 'held');
       expectKept(world);
       return undefined;
     },
