@@ -4,7 +4,8 @@
  *
  *     REDIS_URL=… GATEWAY_PLATFORM_ID=… npx tsx examples/operator.ts RECORDS.json "ticket 813"
  *
- * RECORDS.json maps payoutIds to the txhash that the gateway has, or to null where it knows of no payment.
+ * RECORDS.json maps payoutIds to what the gateway's records say: `txhash`, or null where they have no payment, and the `attempt`
+ * that was looked up. A payout that was sent again since is refused: the records say nothing of the later attempt.
  */
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -12,7 +13,7 @@ import { ConflictError, PayoutOperator, PayoutProducer } from 'payout-queue';
 
 const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID = '4242' } = process.env;
 const [file = '', reason = ''] = process.argv.slice(2);
-const records = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string | null>;
+const records = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { attempt: number; txhash: string | null }>;
 const account = { redisUrl, platformId: Number(GATEWAY_PLATFORM_ID) };
 const actor = { by: userInfo().username, reason };
 
@@ -21,10 +22,11 @@ const producer = new PayoutProducer(account);
 const operator = new PayoutOperator(account);
 try {
   const { payouts } = await producer.list({ state: 'unknown' });
-  for (const { payoutId, attempt } of payouts) {
-    const txhash = records[payoutId];
+  for (const { payoutId } of payouts) {
+    const found = records[payoutId];
     // Not in the records at all: nothing was found out, so nothing is decided.
-    if (txhash === undefined) continue;
+    if (found === undefined) continue;
+    const { attempt, txhash } = found;
     try {
       const resolution =
         txhash === null ? { kind: 'not_sent' as const } : { kind: 'sent' as const, txhash, unchecked: true };
@@ -37,7 +39,8 @@ try {
       process.exitCode = 1;
     }
   }
-  await operator.resume(actor);
+  // What could not be decided may be what paused the account.
+  if (process.exitCode === undefined) await operator.resume(actor);
 } finally {
   await operator.close();
   await producer.close();

@@ -68,15 +68,19 @@ const bulkSchema = z.object({
 const timeField = z.iso.datetime();
 const optionalText = z.string().optional();
 
+const STATE_TEXT =
+  'Book `completed` as paid; `failed` and `cancelled` as not paid, unless there is a `lateTxhash`. `written_off` says nothing about payment, and what is `unknown` may be paid.';
+
 const payoutSchema = z.looseObject({
   payoutId: z.string(),
   paymentId: z.int(),
   amount: z.string(),
   addressTo: z.string(),
-  state: stateField,
+  state: stateField.describe(STATE_TEXT),
   final: z.boolean(),
   attempt: z.int(),
   txhash: optionalText,
+  lateTxhash: optionalText.describe('Whatever the state: the payout was paid by this transaction'),
   fee: optionalText,
   message: optionalText,
   held: z.looseObject({ kind: z.string(), reason: z.string(), message: z.string() }).optional(),

@@ -227,14 +227,22 @@ it('events.ts books each event once, also one that comes again after a crash', a
 
 it('operator.ts decides about what the records show, and leaves the rest', async () => {
   const account = closeAfterTest(await openSampleAccount());
-  for (const payoutId of ['paid', 'never-received', 'not-in-the-records'])
+  for (const payoutId of ['paid', 'never-received', 'sent-again', 'not-in-the-records'])
     await account.sendAs(payoutId, { kind: 'unknown', reason: 'no response' });
   const records = join(world.dir, 'records.json');
-  await writeFile(records, JSON.stringify({ paid: '9f86d081884c7d659a2feaa0c55ad015', 'never-received': null }));
+  const txhash = '9f86d081884c7d659a2feaa0c55ad015';
+  const found = { paid: { attempt: 1, txhash }, 'never-received': { attempt: 1, txhash: null } };
+  await writeFile(records, JSON.stringify(found));
   const own = { GATEWAY_PLATFORM_ID: String(account.platformId) };
   const output = 'paid is in_progress\nnever-received is queued\n';
   expect(await startExample('operator.ts', own, records, 'ticket 813').end()).toEqual({ code: 0, output });
   expect(await account.ledger.get('not-in-the-records')).toMatchObject({ state: 'unknown' });
+  // What was looked up is about the attempt before.
+  const { redis, keys } = account.connection;
+  await redis.hset(keys.payout('sent-again'), 'attempt', '2');
+  await writeFile(records, JSON.stringify({ 'sent-again': { attempt: 1, txhash: null } }));
+  expect(await startExample('operator.ts', own, records, 'ticket 814').end()).toMatchObject({ code: 1 });
+  expect(await account.ledger.get('sent-again')).toMatchObject({ state: 'unknown' });
 });
 
 it('gateway.ts asks, worker.ts pays, and sandbox.test.ts passes', async () => {

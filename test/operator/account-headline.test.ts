@@ -143,6 +143,14 @@ it('says how many payouts are held, their sums, and what holds the first', () =>
   expect(found.command).toBe('payouts list --account 7 --state held');
 });
 
+it('says of an account with nothing at all that it may be that of another Redis', () => {
+  const empty = { ...NO_LEASE, workers: [], due: 0, sends: 0 };
+  expect(judge(empty).detail).toMatch(
+    /never had a send of the account: check REDIS_URL and the number of the account\.$/,
+  );
+  expect(judge({ ...empty, sends: 1 }).detail).not.toContain('REDIS_URL');
+});
+
 it('says that the balance is too low for what is queued, before anything is rejected, and what is missing', () => {
   const covers = [
     { currency: 'BTC', balance: '2', queued: '1', isEnough: true },

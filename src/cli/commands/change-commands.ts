@@ -61,8 +61,9 @@ export function defineCancelCommand(command: Command, context: CliContext): void
   addChange(command, context, CANCEL).addHelpText(
     'after',
     help(
-      `Cancels only what may not have been paid: queued, held or rejected (otherwise exit code 4).${MANY_HELP}`,
-      'payouts cancel invoice-77 invoice-78 --reason "paid by other means"',
+      `Cancels only what may not have been paid: queued, held or rejected (otherwise exit code 4). Applications take \`cancelled\` for not
+paid: if it was paid by other means, tell them. What was proved to be paid late becomes written_off.${MANY_HELP}`,
+      'payouts cancel invoice-77 invoice-78 --reason "ordered twice"',
       'payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"',
       'payouts cancel --state rejected --message "wrong address" --reason "the recipients know"',
     ),
