@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { followSignals } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
 import { closestName, parseInput, txhashField } from '../base/fields.js';
+import { inSpan, loadTracing, type SpanOptions } from '../base/tracing.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
@@ -171,8 +172,10 @@ export class PayoutProducer {
     const intake = await this.#openIntake();
     const refused = this.#mayRefuse([parsed]) ? await this.#findRefused([payout]) : undefined;
     requireListed(payout, refused);
-    const signed = this.#control === undefined ? payout : await this.#sign(payout, this.#control);
-    return toEnqueuedPayout(await intake.enqueue(signed, signal));
+    return inSpan('enqueue payout', this.#spanOf(payout), async () => {
+      const signed = this.#control === undefined ? payout : await this.#sign(payout, this.#control);
+      return toEnqueuedPayout(await intake.enqueue(signed, signal));
+    });
   }
 
   /**
@@ -310,6 +313,11 @@ export class PayoutProducer {
     await this.close();
   }
 
+  #spanOf({ payoutId }: NewPayout): SpanOptions {
+    const { platformId } = this.#account.ledger.connection;
+    return { kind: 'producer', attributes: { 'payouts.platform_id': platformId, 'payouts.payout_id': payoutId } };
+  }
+
   /** Calls pass to the ledger in their order, whichever signature comes first. */
   async #sign(payout: NewPayout, control: ProducerControl): Promise<NewPayout> {
     const signing = control.signAll([payout]);
@@ -348,7 +356,7 @@ export class PayoutProducer {
 
   async #open(): Promise<PayoutIntake> {
     try {
-      await this.#listed.read();
+      await Promise.all([this.#listed.read(), loadTracing()]);
       return await PayoutIntake.open(this.#account);
     } catch (error) {
       this.#opening = undefined;

@@ -1,5 +1,6 @@
 import { type JobsOptions, Queue, type QueueOptions, SpanKind, type Telemetry, TelemetryAttributes } from 'bullmq';
 import { type Logger, silentLogger } from '../base/logger.js';
+import { activeTrace } from '../base/tracing.js';
 import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
 import { type Payout, priorityField } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
@@ -89,7 +90,9 @@ export class PayoutQueues {
 
   /** @returns undefined without tracing */
   beginTrace(jobs: number): JobTrace | undefined {
-    return this.#telemetry === undefined ? undefined : beginJobTrace(this.#telemetry, QUEUE_NAMES.withdraw, jobs);
+    if (this.#telemetry !== undefined) return beginJobTrace(this.#telemetry, QUEUE_NAMES.withdraw, jobs);
+    const context = activeTrace();
+    return context === undefined ? undefined : { context, end: () => undefined };
   }
 
   /** An existing job stays as it is. */
@@ -110,7 +113,7 @@ export class PayoutQueues {
     const jobs = payouts.map((payout) => ({
       name: QUEUE_NAMES.transactionstatus,
       data: toJobData(payout),
-      opts: { jobId: toJobId(payout), delay: delayMs },
+      opts: { jobId: toJobId(payout), delay: delayMs, ...traceOptions(activeTrace()) },
     }));
     const [first, ...others] = jobs;
     if (first === undefined) return;
@@ -185,8 +188,12 @@ function withdrawOptions(payout: JobSource, now: number): JobsOptions {
     // Not `<= 0`: with NaN, BullMQ would add no job; the sender decides about such a time. BullMQ adds the delay to the
     // job's own time, so different times would reorder jobs for the same date.
     ...(delay > 0 ? { delay, timestamp: now } : {}),
-    ...(payout.traceContext ? { telemetry: { metadata: payout.traceContext } } : {}),
+    ...traceOptions(payout.traceContext),
   };
+}
+
+function traceOptions(metadata: string | undefined): Pick<JobsOptions, 'telemetry'> {
+  return metadata ? { telemetry: { metadata } } : {};
 }
 
 /** The lifetimes of BullMQ's keys in a queue, in ms. */

@@ -32,9 +32,11 @@ import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { RedisSenderLedger, WatchedLedger } from '../ledger/redis-sender-ledger.js';
+import { WatchedLedger } from '../ledger/redis-sender-ledger.js';
 import { KnownReplicas } from '../ledger/known-replicas.js';
 import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
+import { loadTracing, tracedLogger } from '../base/tracing.js';
+import { TracedSenderLedger, traceMeasurements } from './trace-work.js';
 import { failsafeTelemetry } from '../queues/account-queues.js';
 import { openAccount } from '../queues/open-account.js';
 import { closeRedis, connectLike, connectRedis, findUnlike, type RedisClient, type RedisRole } from '../base/redis.js';
@@ -125,7 +127,8 @@ export class PayoutWorker {
   ): Promise<PayoutWorker> {
     const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
-    const logger = failsafeLogger(options.logger ?? silentLogger);
+    await loadTracing();
+    const logger = failsafeLogger(tracedLogger(options.logger ?? silentLogger));
     const control = await openControl?.({ logger, clock });
     const connect = (role: RedisRole): RedisClient =>
       options.connection === undefined
@@ -264,7 +267,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const audience = audienceOf(account);
   const logger = shared.logger.child({ platformId });
   const control = shared.control?.of({ platformId, audience, logger });
-  const work = new RecentWork(clock, openObserver(platformId, options.observe));
+  const work = new RecentWork(clock, traceMeasurements(openObserver(platformId, options.observe), baseUrl));
   const access = { baseUrl, platformId, secretKey };
   const client = openGateway({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
   const gateway = observeGateway(client, work.observer, clock);
@@ -278,7 +281,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   });
   const { ledger, queues, relay } = opened;
   const connection = connectLedger(connections.sender, platformId, clock);
-  const senderLedger = new RedisSenderLedger(connection, confirmations.sender);
+  const senderLedger = new TracedSenderLedger(connection, confirmations.sender);
   const runtime: OpeningRuntime = {
     platformId,
     settings,

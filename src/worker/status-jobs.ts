@@ -4,6 +4,7 @@ import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { AccountRuntime } from './account-runtime.js';
 import { ExpectedEndError, type JobRuntime, JobWorker } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
+import { inJobSpan } from './trace-work.js';
 import { describeOtherGateway } from './sender/journal-audit.js';
 
 type Needed = JobRuntime & Pick<AccountRuntime, 'polledLedger' | 'gateway' | 'audience' | 'settings' | 'control'>;
@@ -37,6 +38,12 @@ export class StatusJobs {
   }
 
   async #run(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
+    return inJobSpan('poll payout', job, this.#runtime.ledger.connection.platformId, async () =>
+      this.#poll(job, token),
+    );
+  }
+
+  async #poll(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
     const { polledLedger, gateway, control, audience, observer, logger, clock } = this.#runtime;
     const { payoutId } = job.data;
     try {

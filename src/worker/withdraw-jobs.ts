@@ -3,6 +3,7 @@ import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import { removeNextCancelledJobs } from '../queues/remove-cancelled-jobs.js';
 import type { AccountRuntime } from './account-runtime.js';
 import { ExpectedEndError, JobWorker } from './job-worker.js';
+import { inJobSpan } from './trace-work.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
 
 /**
@@ -31,6 +32,10 @@ export class WithdrawJobs {
 
   /** After a written send, its job never runs again: BullMQ retries nothing, and the ledger would refuse. */
   async #run(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
+    return inJobSpan('send payout', job, this.#active.runtime.platformId, async () => this.#send(job, token));
+  }
+
+  async #send(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
     const { payoutId } = job.data;
     const sending = sendUntilDecided(payoutId, this.#active, this.#stop.signal);
     this.#sending = sending;

@@ -1,0 +1,88 @@
+import { DelayedError, type Job, TelemetryAttributes, UnrecoverableError, WaitingError } from 'bullmq';
+import { beginSpan, inSpan } from '../base/tracing.js';
+import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
+import type { PayoutJobData } from '../queues/payout-queues.js';
+import type { GatewayCall, WorkerObserver } from './sender/worker-observer.js';
+
+/** Runs a job in a span that continues the trace of whoever added it. */
+export async function inJobSpan<Result>(
+  name: string,
+  job: Pick<Job<PayoutJobData>, 'queueName' | 'id' | 'data' | 'opts'>,
+  platformId: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { queueName, id = '', data, opts } = job;
+  const attributes = {
+    [TelemetryAttributes.QueueName]: queueName,
+    [TelemetryAttributes.QueueOperation]: 'process',
+    [TelemetryAttributes.JobId]: id,
+    ...payoutAttributes(platformId, data.payoutId),
+  };
+  const carrier = opts.telemetry?.metadata;
+  const ended = await inSpan(name, { kind: 'consumer', attributes, carrier }, async () => {
+    try {
+      return { result: await work() };
+    } catch (error) {
+      if (isPlanned(error)) return { error };
+      throw error;
+    }
+  });
+  if ('error' in ended) throw ended.error;
+  return ended.result;
+}
+
+/** BullMQ is told by an error what becomes of a job: no fault. */
+function isPlanned(error: unknown): boolean {
+  return [DelayedError, WaitingError, UnrecoverableError].some((kind) => error instanceof kind);
+}
+
+/** Of each span about one payout. */
+function payoutAttributes(platformId: number, payoutId: string) {
+  return { 'payouts.platform_id': platformId, 'payouts.payout_id': payoutId };
+}
+
+const FAILED: ReadonlySet<string> = new Set(['unavailable', 'invalid']);
+
+/** The same observer, whose measurements are spans too, within a trace. @param baseUrl - of the gateway */
+export function traceMeasurements(observer: WorkerObserver, baseUrl: string): WorkerObserver {
+  const { hostname, port, protocol, origin, pathname } = new URL(baseUrl);
+  const server = { 'server.address': hostname, 'server.port': Number(port || (protocol === 'https:' ? 443 : 80)) };
+  const open = new WeakMap<GatewayCall, ReturnType<typeof beginSpan>>();
+  return {
+    ...observer,
+    pacerWaited: (waitedMs) => {
+      beginSpan('wait for the slot', {}, waitedMs)?.end();
+      observer.pacerWaited(waitedMs);
+    },
+    journalSynced: (durationMs) => {
+      beginSpan('journal sync', {}, durationMs)?.end();
+      observer.journalSynced(durationMs);
+    },
+    gatewayCalled: (asked) => {
+      const { endpoint, end } = asked;
+      if (end === undefined) {
+        const url = `${origin}${pathname.replace(/\/$/, '')}/${endpoint}`;
+        const attributes = { 'http.request.method': 'POST', 'url.full': url, ...server };
+        open.set(asked, beginSpan(`POST /${endpoint}`, { kind: 'client', attributes }));
+      } else {
+        const failed = FAILED.has(end.outcome);
+        const attributes = { 'payouts.outcome': end.outcome, ...(failed && { 'error.type': end.outcome }) };
+        open.get(asked)?.end(attributes, failed);
+      }
+      observer.gatewayCalled?.(asked);
+    },
+  };
+}
+
+/** The ledger of sends, with a span for a begin and for the record of an outcome. */
+export class TracedSenderLedger extends RedisSenderLedger {
+  override async beginSend(...args: Parameters<RedisSenderLedger['beginSend']>) {
+    const attributes = { 'payouts.attempt': args[0].attempt };
+    return inSpan('begin', { attributes }, async () => super.beginSend(...args));
+  }
+
+  override async finishSend(...args: Parameters<RedisSenderLedger['finishSend']>) {
+    const attributes = { 'payouts.outcome': args[1].kind };
+    return inSpan('record', { attributes }, async () => super.finishSend(...args));
+  }
+}
