@@ -10,7 +10,7 @@ import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
 import { parseInput, platformIdField, toProblems } from '../../base/fields.js';
 import { parseJson } from '../../base/parse-json.js';
-import { resolveSigner } from '../../control/keys/signer-text.js';
+import { resolveSigner } from '../../control/keys/signer.js';
 import { readSecretFile, readTrustedFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 

@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
+import { type Environment, OWN_ENVIRONMENT } from '../../base/config.js';
 import { SignerError } from '../../base/errors.js';
 import { verifyText } from './ed25519.js';
-import { FewAtATime, inTime } from './signer.js';
+import { FewAtATime, inTime, SIGN_WITHIN_MS } from './signer.js';
 import { fingerprintOf, parseSshKey, sshField, type SshKey, SshReader } from './ssh.js';
 
 /** Messages of the protocol: draft-ietf-sshm-ssh-agent. */
@@ -18,16 +19,18 @@ const ASKED_AT_ONCE = 32;
 /**
  * Signs with a key of an ssh-agent. Its Ed25519 signature of a text is the plain one.
  * @param fingerprint - as `ssh-add -l` prints it: `SHA256:` and 43 characters
- * @param socketPath - SSH_AUTH_SOCK
+ * @param environment - has SSH_AUTH_SOCK
  */
 export function agentSigner(
   fingerprint: string,
-  socketPath: string,
-  limitMs: number,
+  environment: Environment = OWN_ENVIRONMENT,
+  limitMs: number = SIGN_WITHIN_MS,
 ): (text: string) => Promise<string> {
   const few = new FewAtATime(ASKED_AT_ONCE);
   let known: AgentKey | undefined;
   const ask = async (text: string, end: AbortSignal): Promise<string> => {
+    const { SSH_AUTH_SOCK: socketPath } = environment;
+    if (!socketPath) throw new SignerError('SSH_AUTH_SOCK, which names the socket of the ssh-agent, is not set');
     const agent = new AgentConnection(socketPath);
     end.addEventListener('abort', () => {
       agent.close();

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
+import { type Environment, OWN_ENVIRONMENT } from '../../base/config.js';
 import { SignerError } from '../../base/errors.js';
 import { toPlainText } from '../../base/plain-text.js';
-import { FewAtATime, inTime } from './signer.js';
+import { FewAtATime, inTime, SIGN_WITHIN_MS } from './signer.js';
 
 /** Each is a process of its own. */
 const PROGRAMS_AT_ONCE = 8;
@@ -18,8 +19,8 @@ const ANSWER = /^([A-Za-z0-9_-]{86})\r?\n?$/;
  */
 export function execSigner(
   program: string,
-  environment: Readonly<Record<string, string | undefined>>,
-  limitMs: number,
+  environment: Environment = OWN_ENVIRONMENT,
+  limitMs: number = SIGN_WITHIN_MS,
 ): (text: string) => Promise<string> {
   const few = new FewAtATime(PROGRAMS_AT_ONCE);
   const env = { ...environment, GATEWAY_SECRET_KEY: undefined };

@@ -2,19 +2,14 @@ import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, systemClock } from '../../base/clock.js';
-import { OWN_ENVIRONMENT } from '../../base/config.js';
 import { InvalidInputError } from '../../base/errors.js';
 import { keyNameField } from '../../base/fields.js';
 import { checkTrustedProgram } from '../../base/trusted-file.js';
-import { agentSigner } from './agent-signer.js';
-import { execSigner } from './exec-signer.js';
 import { findSigningKey } from './find-signing-key.js';
 import { isSignedBy, type Keyring, type KeyringKey, type KeyRole, parsePublicKey } from './keyring.js';
 import { keySigner, readSigningKey } from './signing-key.js';
-import { OtherKeyError, SIGN_WITHIN_MS, type Signer } from './signer.js';
-import { type SignerKind, splitSigner } from './signer-text.js';
+import { OtherKeyError, SIGN_WITHIN_MS, type Signer, type SignerKind, splitSigner } from './signer.js';
 import { fingerprintOf, type SshKey } from './ssh.js';
-import { signWithSsh } from './ssh-signer.js';
 
 /** The key that a signer signs with, and what it needs. */
 export interface SignerOptions {
@@ -102,21 +97,19 @@ const OPENERS: Readonly<Record<SignerKind, (rest: string, options: SignerOptions
       throw invalid('signer', `${path} ${(error as Error).message}`);
     }
   },
-  agent(fingerprint, { keyring, environment = OWN_ENVIRONMENT, timeoutMs = SIGN_WITHIN_MS }) {
+  agent(fingerprint, { keyring, environment, timeoutMs = SIGN_WITHIN_MS }) {
     if (!/^SHA256:[A-Za-z0-9+/]{43}$/.test(fingerprint)) {
       const rule = 'must be agent: and a fingerprint as `ssh-add -l` prints it, SHA256: and 43 characters';
       throw invalid('signer', `${rule} (got "agent:${fingerprint}")`);
     }
-    const { SSH_AUTH_SOCK: socketPath } = environment;
-    if (!socketPath)
-      throw invalid('signer', 'is agent:, and SSH_AUTH_SOCK, which names the socket of the agent, is not set');
     const key = keyring?.keys.find((each) => fingerprintOf(each.public) === fingerprint);
-    return { publicKey: key?.public, sign: agentSigner(fingerprint, socketPath, timeoutMs) };
+    const sign = lazily(async () => {
+      const { agentSigner } = await import('./agent-signer.js');
+      return agentSigner(fingerprint, environment, timeoutMs);
+    });
+    return { publicKey: key?.public, sign };
   },
-  exec(
-    program,
-    { keyring, name, allowReadableSecrets = false, environment = OWN_ENVIRONMENT, timeoutMs = SIGN_WITHIN_MS },
-  ) {
+  exec(program, { keyring, name, allowReadableSecrets = false, environment, timeoutMs = SIGN_WITHIN_MS }) {
     const path = resolve(program);
     if (keyring === undefined || name === undefined) {
       throw invalid(
@@ -132,7 +125,11 @@ const OPENERS: Readonly<Record<SignerKind, (rest: string, options: SignerOptions
     } catch (error) {
       throw invalid('signer', `${path} ${(error as Error).message}`);
     }
-    return { publicKey: key.public, key, sign: execSigner(path, environment, timeoutMs) };
+    const sign = lazily(async () => {
+      const { execSigner } = await import('./exec-signer.js');
+      return execSigner(path, environment, timeoutMs);
+    });
+    return { publicKey: key.public, key, sign };
   },
   ssh(path, { role, environment, onMessage = () => undefined }) {
     if (role !== 'operator' && role !== 'approver') {
@@ -141,10 +138,19 @@ const OPENERS: Readonly<Record<SignerKind, (rest: string, options: SignerOptions
         'is ssh:, which signs in a form that counts for operators and approvers only: use agent:',
       );
     }
-    const sign = async (text: string): Promise<string> => signWithSsh(path, text, { environment, onMessage });
+    const sign = lazily(async () => {
+      const { signWithSsh } = await import('./ssh-signer.js');
+      return async (text) => signWithSsh(path, text, { environment, onMessage });
+    });
     return { publicKey: readPublicKey(path), isInteractive: true, sign };
   },
 };
+
+/** Most processes sign with a file, or not at all. */
+function lazily(open: () => Promise<Signer['sign']>): Signer['sign'] {
+  let opened: ReturnType<typeof open> | undefined;
+  return async (text) => (await (opened ??= open()))(text);
+}
 
 function readPublicKey(path: string): SshKey {
   let text: string;
