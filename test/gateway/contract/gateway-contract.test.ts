@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Gateway, WithdrawConnection } from '../../../src/gateway/gateway.js';
+import { clientOf, SECRET_KEY } from '../support/test-client.js';
+import { GATEWAY_CONTRACT, type GatewaySubject } from './gateway-contract.js';
+
+const V1: GatewaySubject = {
+  open: (baseUrl, withinMs) => clientOf({ baseUrl }, { timeoutMs: withinMs, withdrawTimeoutMs: withinMs }),
+  request: { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456789' },
+  acceptedId: 'abc',
+  accepted: '{"result":1,"txhash":"abc","payment_id":10,"amount":1.5}',
+  rejected: (message) => JSON.stringify({ result: 0, message }),
+  status: {
+    pending: '{"result":1,"txhash":"abc","approve":0}',
+    paid: '{"result":1,"txhash":"abc","approve":1}',
+    failed: '{"result":1,"txhash":"abc","approve":2}',
+  },
+  secretKey: SECRET_KEY,
+  secretsOf: (request) => [/hash=([0-9a-f]{64})$/.exec(request)?.[1] ?? ''],
+};
+
+describe('the first generation of the API', () => {
+  it.each(GATEWAY_CONTRACT)('$name', async ({ check }) => {
+    await expect(check(V1)).resolves.toBeUndefined();
+  });
+});
+
+type Break = (gateway: Gateway) => Partial<Gateway>;
+type Withdraw = WithdrawConnection['withdraw'];
+
+/** Changes one method of each connection, and leaves the rest to the real one. */
+function withdrawing(change: (withdraw: Withdraw, connection: WithdrawConnection) => Withdraw): Break {
+  return (gateway) => ({
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      const withdraw = change(connection.withdraw.bind(connection), connection);
+      return Object.create(connection, { withdraw: { value: withdraw } }) as WithdrawConnection;
+    },
+  });
+}
+
+const BROKEN: Readonly<Record<string, Break>> = {
+  'an acceptance names the payment': withdrawing((withdraw) => async (request, options) => {
+    const outcome = await withdraw(request, options);
+    return outcome.kind === 'accepted' ? { ...outcome, txhash: 'another' } : outcome;
+  }),
+  'a refusal is rejected, with its message': withdrawing((withdraw) => async (request, options) => {
+    const outcome = await withdraw(request, options);
+    return outcome.kind === 'rejected' ? { ...outcome, message: 'refused' } : outcome;
+  }),
+  'without permission no byte leaves, and the outcome is not sent': withdrawing(
+    (withdraw) => async (request) => withdraw(request, { mayWrite: () => true }),
+  ),
+  'permission is requested once, before the first byte': withdrawing((withdraw) => async (request, { mayWrite }) => {
+    const outcome = await withdraw(request, { mayWrite: () => true });
+    mayWrite();
+    return outcome;
+  }),
+  'a connection that was closed is not usable, and nothing is sent': withdrawing((withdraw) => async (...args) => {
+    const outcome = await withdraw(...args);
+    return outcome.kind === 'not_sent' ? { kind: 'unknown', reason: outcome.reason, durationMs: 0 } : outcome;
+  }),
+  'a connection sends once': (gateway) => ({
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      let sends = 0;
+      const withdraw: Withdraw = async (request, options) => {
+        sends += 1;
+        const used = sends === 1 ? connection : await gateway.openConnection(signal);
+        return used.withdraw(request, options);
+      };
+      return Object.create(connection, { withdraw: { value: withdraw } }) as WithdrawConnection;
+    },
+  }),
+  'an unclear response is unknown': withdrawing((withdraw) => async (...args) => {
+    const outcome = await withdraw(...args);
+    return outcome.kind === 'unknown' ? { ...outcome, kind: 'rejected', message: outcome.reason } : outcome;
+  }),
+  'a reset ends a withdrawal under way as unknown, for its reason': (gateway) => ({
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      return Object.create(connection, { reset: { value: () => undefined } }) as WithdrawConnection;
+    },
+  }),
+  'a probe takes a refusal for a response, and silence for none': () => ({ probe: async () => Promise.resolve() }),
+  'a status is pending, paid or failed as the gateway says': (gateway) => ({
+    getStatus: async (id) => ({ ...(await gateway.getStatus(id)), kind: 'paid' }),
+  }),
+  'a status that the gateway refuses or does not give is an error, never a status': (gateway) => ({
+    getStatus: async (id) => gateway.getStatus(id).catch(() => ({ kind: 'failed' as const })),
+  }),
+  'no outcome and no error contains a secret, even if the gateway repeats it': (gateway) => ({
+    ...withdrawing(
+      (withdraw) =>
+        async (...args) =>
+          withdraw(...args),
+    )(gateway),
+    getStatus: async (id) => Promise.reject(new Error(`refused: ${id}`, { cause: SECRET_KEY })),
+  }),
+};
+
+it('each rule has a gateway that breaks it', () => {
+  expect(Object.keys(BROKEN)).toEqual(GATEWAY_CONTRACT.map(({ name }) => name));
+});
+
+describe('a gateway that breaks the rule is found', () => {
+  it.each(GATEWAY_CONTRACT)('$name', async ({ name, check }) => {
+    const open: GatewaySubject['open'] = (baseUrl, withinMs) => {
+      const gateway = V1.open(baseUrl, withinMs);
+      return { ...gateway, ...BROKEN[name]?.(gateway) };
+    };
+    await expect(check({ ...V1, open })).rejects.toMatchObject({ name: 'AssertionError' });
+  });
+});

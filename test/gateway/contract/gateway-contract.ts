@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import {
+  type Gateway,
+  GatewayRejectedError,
+  GatewayUnavailableError,
+  type PaymentStatus,
+  type WithdrawConnection,
+  type WithdrawOutcome,
+  type WithdrawRequest,
+} from '../../../src/gateway/gateway.js';
+import { httpResponse, startRawGateway, type RawGateway, type RawGatewayBehaviour } from '../support/raw-gateway.js';
+
+/** A dialect, as far as the contract must know it: how to open it, and how its gateway responds. */
+export interface GatewaySubject {
+  /** Must give up a response to a withdrawal and to a query after `withinMs`. */
+  readonly open: (baseUrl: string, withinMs: number) => Gateway;
+  readonly request: WithdrawRequest;
+  /** The name of the payment in `accepted`, by which it is polled. */
+  readonly acceptedId: string;
+  /** Bodies of HTTP 200. */
+  readonly accepted: string;
+  readonly rejected: (message: string) => string;
+  readonly status: Readonly<Record<PaymentStatus['kind'], string>>;
+  /** In no outcome and no error. */
+  readonly secretKey: string;
+  /** What no outcome and no error may contain, of a request as received: its signature or login. */
+  readonly secretsOf: (request: string) => readonly string[];
+}
+
+/** One rule of the port that the sender depends on. */
+export interface ContractRule {
+  readonly name: string;
+  /** @throws AssertionError if the gateway breaks the rule */
+  readonly check: (subject: GatewaySubject) => Promise<void>;
+}
+
+const WITHIN_MS = 400;
+
+export const GATEWAY_CONTRACT: readonly ContractRule[] = [
+  {
+    name: 'an acceptance names the payment',
+    check: async (subject) => {
+      const { outcome } = await attempt(subject, responding(httpResponse(200, subject.accepted)));
+      assert.equal(outcome.kind, 'accepted');
+      assert.equal(outcome.txhash, subject.acceptedId);
+    },
+  },
+  {
+    name: 'a refusal is rejected, with its message',
+    check: async (subject) => {
+      const { outcome } = await attempt(subject, responding(httpResponse(200, subject.rejected('no such coin'))));
+      assert.equal(outcome.kind, 'rejected');
+      assert.match(outcome.message, /no such coin/);
+    },
+  },
+  {
+    name: 'without permission no byte leaves, and the outcome is not sent',
+    check: async (subject) => {
+      const { outcome, server } = await attempt(subject, {}, async (connection) => send(connection, subject, false));
+      assert.equal(outcome.kind, 'not_sent');
+      assert.equal(server.receivedBytes, 0);
+    },
+  },
+  {
+    name: 'permission is requested once, before the first byte',
+    check: async (subject) => {
+      const bytesWhenAsked: number[] = [];
+      const { server } = await attempt(
+        subject,
+        responding(httpResponse(200, subject.accepted)),
+        async (connection, opened) =>
+          connection.withdraw(subject.request, {
+            mayWrite: () => {
+              bytesWhenAsked.push(opened.receivedBytes);
+              return true;
+            },
+          }),
+      );
+      assert.deepEqual(bytesWhenAsked, [0]);
+      assert.equal(server.requests.length, 1);
+    },
+  },
+  {
+    name: 'a connection that was closed is not usable, and nothing is sent',
+    check: async (subject) => {
+      const { outcome, server } = await attempt(subject, {}, async (connection) => {
+        connection.close();
+        assert.equal(connection.usable, false);
+        return send(connection, subject);
+      });
+      assert.equal(outcome.kind, 'not_sent');
+      assert.equal(server.receivedBytes, 0);
+    },
+  },
+  {
+    name: 'a connection sends once',
+    check: async (subject) => {
+      const { outcome, server } = await attempt(
+        subject,
+        responding(httpResponse(200, subject.accepted)),
+        async (connection) => {
+          await send(connection, subject);
+          return send(connection, subject);
+        },
+      );
+      assert.equal(outcome.kind, 'not_sent');
+      assert.equal(server.requests.length, 1);
+    },
+  },
+  {
+    name: 'an unclear response is unknown',
+    check: async (subject) => {
+      const cut = httpResponse(200, subject.accepted).subarray(0, -5);
+      const unclear: readonly RawGatewayBehaviour[] = [
+        responding(httpResponse(502, '<html>Bad gateway</html>')),
+        responding(httpResponse(200, '')),
+        responding(httpResponse(200, '{}')),
+        { onRequest: ({ stream }) => void stream.end(cut) },
+        { onRequest: ({ stream }) => void stream.end() },
+        { onRequest: ({ reset }) => void setImmediate(reset) },
+        {},
+      ];
+      for (const behaviour of unclear) assert.equal((await attempt(subject, behaviour)).outcome.kind, 'unknown');
+    },
+  },
+  {
+    name: 'a reset ends a withdrawal under way as unknown, for its reason',
+    check: async (subject) => {
+      let reset = (): void => undefined;
+      const { outcome } = await attempt(
+        subject,
+        {
+          onRequest: () => {
+            reset();
+          },
+        },
+        async (connection) => {
+          reset = () => {
+            connection.reset('the lease was lost');
+          };
+          return send(connection, subject);
+        },
+      );
+      assert.equal(outcome.kind, 'unknown');
+      assert.match(outcome.reason, /the lease was lost/);
+    },
+  },
+  {
+    name: 'a probe takes a refusal for a response, and silence for none',
+    check: async (subject) => {
+      await ask(subject, responding(httpResponse(200, subject.rejected('no'))), async (gateway) =>
+        gateway.probe(new AbortController().signal),
+      );
+      await ask(subject, {}, async (gateway) =>
+        assert.rejects(gateway.probe(new AbortController().signal), GatewayUnavailableError),
+      );
+      await ask(subject, {}, async (gateway) =>
+        assert.rejects(gateway.probe(AbortSignal.abort()), GatewayUnavailableError),
+      );
+    },
+  },
+  {
+    name: 'a status is pending, paid or failed as the gateway says',
+    check: async (subject) => {
+      for (const kind of ['pending', 'paid', 'failed'] as const) {
+        await ask(subject, responding(httpResponse(200, subject.status[kind])), async (gateway) => {
+          assert.equal((await gateway.getStatus(subject.acceptedId)).kind, kind);
+        });
+      }
+    },
+  },
+  {
+    name: 'a status that the gateway refuses or does not give is an error, never a status',
+    check: async (subject) => {
+      await ask(subject, responding(httpResponse(200, subject.rejected('not found'))), async (gateway) =>
+        assert.rejects(gateway.getStatus(subject.acceptedId), GatewayRejectedError),
+      );
+      await ask(subject, responding(httpResponse(502, '<html>')), async (gateway) =>
+        assert.rejects(gateway.getStatus(subject.acceptedId), GatewayUnavailableError),
+      );
+    },
+  },
+  {
+    name: 'no outcome and no error contains a secret, even if the gateway repeats it',
+    check: async (subject) => {
+      const secrets: string[] = [];
+      const echo: RawGatewayBehaviour = {
+        onRequest: ({ stream }, request) => {
+          const found = subject.secretsOf(request);
+          secrets.push(...found);
+          stream.write(httpResponse(200, subject.rejected(found.join(' '))));
+        },
+      };
+      const { outcome } = await attempt(subject, echo);
+      let error: unknown;
+      await ask(subject, echo, async (gateway) => {
+        error = await gateway.getStatus(subject.acceptedId).catch((thrown: unknown) => thrown);
+      });
+      const shown = JSON.stringify([outcome, error, String(error), Object.getOwnPropertyDescriptors(error)]);
+      assert.equal(outcome.kind, 'rejected');
+      assert.ok(error instanceof Error);
+      assert.ok(secrets.length > 0 && !secrets.includes(''));
+      for (const secret of [...secrets, subject.secretKey]) assert.ok(!shown.includes(secret), 'a secret is shown');
+    },
+  },
+];
+
+type Use = (connection: WithdrawConnection, server: RawGateway) => Promise<WithdrawOutcome>;
+
+/** Every withdrawal goes through here: "not sent" and a byte at the server exclude each other. */
+async function attempt(
+  subject: GatewaySubject,
+  behaviour: RawGatewayBehaviour,
+  use: Use = async (connection) => send(connection, subject),
+): Promise<{ readonly outcome: WithdrawOutcome; readonly server: RawGateway }> {
+  const server = await startRawGateway('http', behaviour);
+  const gateway = subject.open(server.baseUrl, WITHIN_MS);
+  try {
+    const connection = await gateway.openConnection(new AbortController().signal);
+    assert.equal(connection.usable, true);
+    const outcome = await use(connection, server);
+    await server.allClosed();
+    if (server.requests.length === 0) assert.equal(outcome.kind, 'not_sent');
+    assert.equal(connection.usable, false);
+    return { outcome, server };
+  } finally {
+    gateway.close();
+    await server.stop();
+  }
+}
+
+async function ask(
+  subject: GatewaySubject,
+  behaviour: RawGatewayBehaviour,
+  use: (gateway: Gateway) => Promise<void>,
+): Promise<void> {
+  const server = await startRawGateway('http', behaviour);
+  const gateway = subject.open(server.baseUrl, WITHIN_MS);
+  try {
+    await use(gateway);
+  } finally {
+    gateway.close();
+    await server.stop();
+  }
+}
+
+async function send(connection: WithdrawConnection, { request }: GatewaySubject, may = true): Promise<WithdrawOutcome> {
+  return connection.withdraw(request, { mayWrite: () => may });
+}
+
+function responding(response: Buffer): RawGatewayBehaviour {
+  return { onRequest: ({ stream }) => void stream.write(response) };
+}
