@@ -76,6 +76,7 @@ export const ROOMS: readonly Room[] = [
     imports: [
       ...['base', 'gateway/gateway.ts'],
       ...['ledger/payout.ts', 'ledger/sender-ledger.ts', 'ledger/states.ts'],
+      'journal/control-journal.ts',
       ...['journal/find-mismatch.ts', 'journal/journal-line.ts', 'journal/journal-view.ts', 'journal/send-journal.ts'],
     ],
   },

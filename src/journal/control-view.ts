@@ -65,7 +65,7 @@ export class ControlView {
     return this.#seenAt.get(walletAndTag);
   }
 
-  /** See SendJournal. */
+  /** See ControlJournal. */
   get bornAt(): number {
     return this.#complete === undefined ? (this.#bornAt ?? 0) : 0;
   }
@@ -78,7 +78,7 @@ export class ControlView {
     return this.#pause;
   }
 
-  /** See SendJournal. */
+  /** See ControlJournal. */
   get knownReplicas(): number {
     return this.#replicas?.count ?? 0;
   }

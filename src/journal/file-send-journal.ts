@@ -37,6 +37,7 @@ import { JournalRetention, removeFiles } from './journal-retention.js';
 import { type JournalView, ViewedJournal } from './journal-view.js';
 import { toChainedLines, toChainedText } from './line-chain.js';
 import { requireReadable } from './parse-line.js';
+import type { ControlJournal } from './control-journal.js';
 import type { SendJournal } from './send-journal.js';
 
 /** About 27,000 sends with their outcomes, or 17,000 signed ones. */
@@ -74,7 +75,7 @@ export interface FileSendJournalOptions {
  * Only the process that holds the lease writes. Single lines are appended, so a process that has just lost the lease
  * does no harm.
  */
-export class FileSendJournal extends ViewedJournal implements SendJournal {
+export class FileSendJournal extends ViewedJournal implements SendJournal, ControlJournal {
   readonly #path: string;
   readonly #retention: JournalRetention;
   readonly #onSynced: (durationMs: number) => void;

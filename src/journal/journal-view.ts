@@ -10,6 +10,7 @@ import {
   type OutcomeLine,
   type RejectionNote,
 } from './journal-line.js';
+import type { ControlJournal } from './control-journal.js';
 import type { SendJournal } from './send-journal.js';
 
 /** The newest sends are held whole, to compare journal and ledger. */
@@ -136,26 +137,21 @@ function toKey(payoutId: string, attempt: number): string {
 
 type Viewed = Pick<
   SendJournal,
-  | 'ledger'
-  | 'acts'
-  | 'peers'
-  | 'knows'
-  | 'knowsFromAnother'
-  | 'lastSends'
-  | 'bornAt'
-  | 'knownReplicas'
-  | 'prunedUpTo'
-  | 'pausedAt'
-  | 'pausedReason'
-  | 'unclearedAttempts'
-  | 'wasAccepted'
-  | 'hasAct'
-  | 'hasEnded'
-  | 'seenAt'
-  | 'rateAnchors'
-  | 'rejectionsOf'
-  | 'takeSpends'
->;
+  'ledger' | 'acts' | 'peers' | 'knows' | 'knowsFromAnother' | 'lastSends' | 'bornAt' | 'knownReplicas' | 'hasEnded'
+> &
+  Pick<
+    ControlJournal,
+    | 'prunedUpTo'
+    | 'pausedAt'
+    | 'pausedReason'
+    | 'unclearedAttempts'
+    | 'wasAccepted'
+    | 'hasAct'
+    | 'seenAt'
+    | 'rateAnchors'
+    | 'rejectionsOf'
+    | 'takeSpends'
+  >;
 
 /** The part of a send journal that answers from memory. */
 export abstract class ViewedJournal implements Viewed {

@@ -1,19 +1,12 @@
-import type { RateAnchor, SpendEvent } from '../ledger/control-record.js';
 import type { JournalHead, JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
-  ActNote,
   ActsLine,
-  CompleteNote,
   JournaledLedger,
   JournaledOutcome,
   SendLine,
   JournalEntry,
   JournalPeer,
-  PausedLine,
-  RatesLine,
-  RejectionNote,
   ReplicasNote,
-  SeenLine,
 } from './journal-line.js';
 
 /**
@@ -33,42 +26,12 @@ export interface SendJournal extends ReadableJournal {
   knowsFromAnother(attempt: SendAttempt): boolean;
   /** Earlier sends may be unknown. 0 if an operator stated that nothing is missing. */
   readonly bornAt: number;
-  /**
-   * Latest expiry (ms) of intents whose sends are forgotten, because their files were removed or too old to read. 0 for
-   * none. An intent that expires by then may have been sent, whatever the clock says now.
-   */
-  readonly prunedUpTo: number;
   /** Newest line read or written. Undefined if there is none. */
   readonly head: JournalHead | undefined;
-  /** When the worker paused the account by itself. A signed act resumes it. */
-  readonly pausedAt: number | undefined;
-  readonly pausedReason: string | undefined;
-  /**
-   * Attempt numbers below `below` that may have paid. Excluded are attempts proved not sent, and those that a signed
-   * act states as unpaid. A rejected one counts.
-   */
-  unclearedAttempts(payoutId: string, below: number): readonly number[];
-  /** The gateway accepted this attempt, so no act makes it unpaid. */
-  wasAccepted(payoutId: string, attempt: number): boolean;
-  /** @param act - its SHA-256, hexadecimal */
-  hasAct(act: string): boolean;
-  seenAt(walletAndTag: string): number | undefined;
-  /** Oldest first; lines that are read again are returned again. Empty unless the journal was opened for spends. */
-  takeSpends(): readonly SpendEvent[];
-  /** The verified rejections of a payout that nobody took back. */
-  rejectionsOf(payoutId: string): readonly RejectionNote[];
   /** Whether the journal has that a person or the application cancelled it, or wrote it off. */
   hasEnded(payoutId: string): boolean;
   noteActs(acts: ActsLine['acts']): Promise<void>;
-  readonly rateAnchors: ReadonlyMap<number, RateAnchor>;
   noteReplicas(replicas: ReplicasNote): Promise<void>;
-  noteRates(rates: RatesLine['rates']): Promise<void>;
-  noteRejected(rejected: RejectionNote): Promise<void>;
-  noteUnrejected(unrejected: Pick<RejectionNote, 'payoutId' | 'rejection'>): Promise<void>;
-  noteSeen(seen: SeenLine['seen']): Promise<void>;
-  notePaused(pause: PausedLine['paused']): Promise<void>;
-  noteResumed(note: ActNote): Promise<void>;
-  noteComplete(note: CompleteNote): Promise<void>;
   bind(ledger: JournaledLedger): Promise<void>;
   notePeers(peers: readonly JournalPeer[]): Promise<void>;
   append(send: SendLine): Promise<void>;

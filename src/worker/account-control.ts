@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.js';
 import type { FactsGateway } from '../gateway/gateway.js';
-import type { SendJournal } from '../journal/send-journal.js';
+import type { ControlJournal } from '../journal/control-journal.js';
 import type { StoredReceipt } from '../ledger/control-record.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Payout } from '../ledger/payout.js';
@@ -35,7 +35,7 @@ export interface AccountControl {
 }
 
 export interface OpenedAccount {
-  readonly journal: SendJournal;
+  readonly journal: ControlJournal;
   readonly connection: LedgerConnection;
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;

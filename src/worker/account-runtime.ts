@@ -3,6 +3,7 @@ import type { PayoutArchive } from '../archive/payout-archive.js';
 import type { RedisClient } from '../base/redis.js';
 import type { AccountSettings } from '../base/settings.js';
 import type { Gateway } from '../gateway/gateway.js';
+import type { AccountJournal } from '../journal/control-journal.js';
 import type { AccountReplicas } from '../ledger/known-replicas.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { SenderLedger } from '../ledger/sender-ledger.js';
@@ -21,6 +22,7 @@ import type { SenderRuntime } from './sender/sender-runtime.js';
  * of a lease (`SenderLoop`).
  */
 export interface AccountRuntime extends SenderRuntime {
+  readonly journal: AccountJournal;
   readonly platformId: number;
   /** `intervalMs` is at least what the gateway's limit takes. */
   readonly settings: AccountSettings;

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { followSignals, isAborted, untilAborted } from '../base/clock.js';
 import { JournalUnavailableError } from '../base/errors.js';
-import type { SendJournal } from '../journal/send-journal.js';
+import type { AccountJournal } from '../journal/control-journal.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { MissingReplica } from '../ledger/known-replicas.js';
 import type { PublishedHead } from '../ledger/reads/workers.js';
@@ -30,7 +30,7 @@ const SLOW_JOURNAL = `The send journal could not be opened within ${OPEN_WITHIN_
 export class AccountWorker {
   readonly #runtime: OpeningRuntime;
   readonly #part: CurrentPart;
-  readonly #openJournal: () => Promise<SendJournal>;
+  readonly #openJournal: () => Promise<AccountJournal>;
   readonly #close: () => Promise<void>;
   readonly #stop = new AbortController();
   #sending: AccountSending | undefined;
@@ -46,7 +46,7 @@ export class AccountWorker {
   constructor(
     runtime: OpeningRuntime,
     part: AccountPart,
-    openJournal: () => Promise<SendJournal>,
+    openJournal: () => Promise<AccountJournal>,
     close: () => Promise<void>,
   ) {
     this.#runtime = runtime;
@@ -230,7 +230,7 @@ export class AccountWorker {
    * Retries until it succeeds, so one broken journal blocks no other account.
    * @returns undefined if the process stops first
    */
-  async #openPatiently(): Promise<SendJournal | undefined> {
+  async #openPatiently(): Promise<AccountJournal | undefined> {
     const { clock } = this.#runtime;
     const stop = this.#stop.signal;
     while (!isAborted(stop)) {
@@ -286,7 +286,7 @@ export class AccountWorker {
 }
 
 /** The process stopped meanwhile. A slow disk must not hold that up. */
-async function closeLate(opened: { readonly journal: SendJournal } | { readonly error: Error }): Promise<void> {
+async function closeLate(opened: { readonly journal: AccountJournal } | { readonly error: Error }): Promise<void> {
   if ('journal' in opened) await opened.journal.close().catch(() => undefined);
 }
 

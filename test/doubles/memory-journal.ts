@@ -15,11 +15,12 @@ import type {
   SeenLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView, ViewedJournal } from '../../src/journal/journal-view.js';
+import type { ControlJournal } from '../../src/journal/control-journal.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 
 /** A send journal in memory, with what can go wrong with one. In the proofs, when and whether a line is written differs. */
-export class MemoryJournal extends ViewedJournal implements SendJournal {
+export class MemoryJournal extends ViewedJournal implements SendJournal, ControlJournal {
   readonly journalId: string;
   readonly head = undefined;
   /** While it is set, the disk hangs: calls are rejected, and outcomes are lost. */

@@ -4,7 +4,7 @@ import { AccountPolicy } from '../../src/control/worker/account-policy.js';
 import { RejectionAuthority } from '../../src/control/worker/rejection-authority.js';
 import { SignedAuthority, type SignedRuntime } from '../../src/control/worker/signed-authority.js';
 import type { WithdrawGateway } from '../../src/gateway/gateway.js';
-import type { SendJournal } from '../../src/journal/send-journal.js';
+import type { AccountJournal } from '../../src/journal/control-journal.js';
 import { AccountReplicas } from '../../src/ledger/known-replicas.js';
 import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
@@ -50,7 +50,7 @@ export type Pieces = Readonly<{
   makePacer: (clock: Clock, pace: Pace) => Pacer;
   wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
-  wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
+  wrapJournal: (journal: AccountJournal, context: PieceContext) => AccountJournal;
   makeAuthority: (options: SignedRuntime, context: PieceContext) => Authority;
   makePolicy: (options: PolicyPieces) => AccountPolicy;
   adoptsWithoutProof: boolean;
@@ -94,14 +94,14 @@ type WorkerParts = Readonly<{
   settings: Settings;
   ledger: WorkerLedger;
   gateway: WithdrawGateway;
-  journal: SendJournal;
+  journal: AccountJournal;
   ledgerOfRun: WorldLedger;
   dir: string;
   nextToken: () => string;
   ringsTwice?: number;
   acknowledgedReplicas?: (() => ReplicasSeen) | undefined;
   control?: (
-    journal: SendJournal,
+    journal: AccountJournal,
     ledger: WorkerLedger,
     context: PieceContext,
     logger: Logger,
@@ -188,7 +188,12 @@ export function makeWorker({
     makeOwner: () => `${name}.${(owners += 1)}`,
     authority: policy?.authority ?? authority,
   };
-  const loop: SenderLoop = new SenderLoop(runtime, end.signal, work, authority && new KeptPause(runtime, authority));
+  const loop: SenderLoop = new SenderLoop(
+    runtime,
+    end.signal,
+    work,
+    authority && new KeptPause({ ...runtime, journal }, authority),
+  );
 
   const worker = {
     isOpen: false,

@@ -1,6 +1,11 @@
 import type { SentOutcome, WithdrawGateway, WithdrawOutcome } from '../../gateway/gateway.js';
+import type { ControlJournal } from '../../journal/control-journal.js';
 import type { ResumeAuthority } from './send-authority.js';
 import type { SenderRuntime } from './sender-runtime.js';
+
+type PauseRuntime = Pick<SenderRuntime, 'senderLedger' | 'gateway' | 'clock' | 'settings' | 'observer' | 'logger'> & {
+  readonly journal: Pick<ControlJournal, 'pausedAt' | 'pausedReason' | 'notePaused' | 'noteResumed'>;
+};
 
 const NONE_IN_A_ROW = { rejected: 0, rejectedForData: 0, unknown: 0 };
 
@@ -9,13 +14,13 @@ const NONE_IN_A_ROW = { rejected: 0, rejectedForData: 0, unknown: 0 };
  * signed later does.
  */
 export class KeptPause {
-  readonly #runtime: SenderRuntime;
+  readonly #runtime: PauseRuntime;
   readonly #authority: ResumeAuthority;
   #noting: Promise<void> = Promise.resolve();
   #reported: string | undefined;
   #inARow = NONE_IN_A_ROW;
 
-  constructor(runtime: SenderRuntime, authority: ResumeAuthority) {
+  constructor(runtime: PauseRuntime, authority: ResumeAuthority) {
     this.#runtime = runtime;
     this.#authority = authority;
   }

@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { silentLogger, type Logger } from '../../../src/base/logger.js';
+import type { AccountJournal } from '../../../src/journal/control-journal.js';
 import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
@@ -42,12 +43,13 @@ const SETTINGS: SenderRuntime['settings'] = {
   maxUnknownsInARow: 2,
 };
 
-interface Given extends Partial<Omit<SenderRuntime, 'settings'>> {
+interface Given extends Partial<Omit<SenderRuntime, 'settings' | 'journal'>> {
+  readonly journal?: AccountJournal;
   readonly clock?: ManualClock;
   readonly settings?: Partial<SenderRuntime['settings']>;
 }
 
-export function makeRuntime(given: Given = {}): SenderRuntime {
+export function makeRuntime(given: Given = {}): SenderRuntime & { readonly journal: AccountJournal } {
   const { clock = new ManualClock() } = given;
   const settings = { ...SETTINGS, ...given.settings };
   let tokens = 0;

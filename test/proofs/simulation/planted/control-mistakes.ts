@@ -6,7 +6,7 @@ import type { PolicyRule } from '../../../../src/control/policy/rule.js';
 import { SignedAuthority, type SignedRuntime } from '../../../../src/control/worker/signed-authority.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { Clock } from '../../../../src/base/clock.js';
-import type { SendJournal } from '../../../../src/journal/send-journal.js';
+import type { AccountJournal, ControlJournal } from '../../../../src/journal/control-journal.js';
 import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
@@ -49,7 +49,7 @@ export const signedMistakes: Mistakes = {
   'Redis believed about how long a request is on its way': { signsInDoubt: true },
 };
 
-function endByAnyAct(journal: SendJournal): SendJournal {
+function endByAnyAct(journal: AccountJournal): AccountJournal {
   let isEnded = false;
   const changed = but(journal, {
     notePaused: async (pause) => {
@@ -108,7 +108,7 @@ function withAuthorityJournal(changes: Partial<SignedRuntime['journal']>): MakeA
   return ({ journal, ...rest }) => new SignedAuthority({ ...rest, journal: but(journal, changes) });
 }
 
-function forgetSoon(journal: SendJournal): SendJournal {
+function forgetSoon(journal: AccountJournal): AccountJournal {
   const isRecent = (payoutId: string, attempt: number) =>
     journal.lastSends(2).some((send) => send.payoutId === payoutId && send.attempt === attempt);
   return but(journal, {
@@ -199,7 +199,7 @@ function valuedByCoin(): Mistake {
   };
 }
 
-function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake {
+function withJournal(alter: (journal: ControlJournal) => Partial<ControlJournal>): Mistake {
   return change(({ journal }) => ({ journal: but(journal, alter(journal)) }));
 }
 
@@ -284,7 +284,7 @@ function withRules(alter: (rule: PolicyRule) => Partial<PolicyRule>): Mistake {
   return withPolicy(({ rules }) => ({ rules: rules.map((rule) => ({ ...rule, ...alter(rule) })) }));
 }
 
-function seenWallets(journal: SendJournal): Partial<SendJournal> {
+function seenWallets(journal: ControlJournal): Partial<ControlJournal> {
   const seenAt = new Map<string, number>();
   return {
     noteSeen: async (seen) => {

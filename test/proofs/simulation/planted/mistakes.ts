@@ -1,7 +1,7 @@
 import { type Clock, onAnyClock } from '../../../../src/base/clock.js';
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
-import type { SendJournal } from '../../../../src/journal/send-journal.js';
+import type { AccountJournal } from '../../../../src/journal/control-journal.js';
 import type { BeginSend, SendAttempt, SenderView } from '../../../../src/ledger/sender-ledger.js';
 import { type Pace, Pacer } from '../../../../src/worker/sender/pacer.js';
 import type { WorkerLedger } from '../../../world/links.js';
@@ -272,9 +272,9 @@ function beginsLate(ledger: WorkerLedger): Partial<WorkerLedger> {
 const waited = new WeakSet<Clock>();
 
 /** Reads it again: the type checker assumes that a value from before an `await` still holds. */
-const isStalled = (journal: SendJournal) => journal.isStalled;
+const isStalled = (journal: AccountJournal) => journal.isStalled;
 
-function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'] {
+function appendsAtLast(journal: AccountJournal, clock: Clock): AccountJournal['append'] {
   return async (send) => {
     waited.delete(clock);
     for (;;) {
@@ -291,7 +291,7 @@ function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'
   };
 }
 
-function blind(journal: SendJournal): SendJournal {
+function blind(journal: AccountJournal): AccountJournal {
   const changedByOthers = async () => Promise.resolve(false);
   return but(journal, { ledger: undefined, knows: () => false, lastSends: () => [], changedByOthers });
 }
