@@ -37,7 +37,7 @@ const -- The assumptions of docs/guarantees.md. Each can be switched off.
   A4: true; -- a process is not stopped between the last check and the write
   A5: true; -- the journals that have what Redis lost are still there
   A6: true; -- only this software sends for the account
-  A7: true; -- a worker whose sends were forgotten objects in time
+  A7: true; -- a worker whose sends were forgotten objects in time, and no second copy hides that
   UNCUT: true; -- who loses its lease to another stood still: it was not merely cut off from Redis
   HONEST: true; -- who says "not sent" has looked into the gateway's records
 
@@ -310,6 +310,8 @@ rule "an operator adopts the ledger with all journals, and gives up those that a
     redis.objected[w] := false;
   end;
   undefine redis.owner; redis.released := false;
+  -- A copy from the holder's last heartbeat, from before the objection, is not promised anything (A7).
+  if A7 & !SHARED & hasCopy then undefine copy.owner; end;
 end;
 rule "a copy of Redis is made, or its replica follows"
   falls < FALLS ==> begin copy := redis; hasCopy := true; end;
