@@ -26,7 +26,10 @@ export interface Checked {
   readonly seconds: number;
 }
 
-export async function readModel(name: string): Promise<string> {
+export const MODELS = ['send', 'pace'] as const;
+export type ModelName = (typeof MODELS)[number];
+
+export async function readModel(name: ModelName): Promise<string> {
   return readFile(fileURLToPath(new URL(`${name}.m`, import.meta.url)), 'utf8');
 }
 
