@@ -220,7 +220,7 @@ it('payouts enqueue may be repeated, and refuses other data with exit code 4', a
   expect(await cli.enqueue('p-1')).toMatchObject({ code: 0, stdout: 'Payout p-1 is queued.\n' });
   const again = 'Payout p-1 was there already, with the same data: it is queued.\n';
   expect(await cli.enqueue('p-1')).toMatchObject({ code: 0, stdout: again });
-  const other = textWith(/^payouts: Payout p-1 already exists \(queued\) with a different amount\. Use a new/m);
+  const other = textWith(/^payouts: Payout p-1 already exists \(queued\) with a different amount\. Send identical/m);
   expect(await cli.enqueue('p-1', '--amount', '13')).toMatchObject({ code: 4, stdout: '', stderr: other });
 });
 
