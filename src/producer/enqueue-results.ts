@@ -1,5 +1,4 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
-import { readBatchSums } from '../ledger/reads/batches.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
@@ -81,6 +80,7 @@ export interface BatchStats extends Readonly<Record<PayoutState, number>> {
 
 /** @throws NotFoundError if the batch has no payouts; RedisUnavailableError */
 export async function readBatchStats(connection: LedgerConnection, batch: string): Promise<BatchStats> {
+  const { readBatchSums } = await import('../ledger/reads/batches.js');
   const sums = await readBatchSums(connection, batch);
   const counts = PAYOUT_STATES.map(
     (state) => [state, sums[state].reduce((total, { count }) => total + count, 0)] as const,

@@ -4,7 +4,7 @@ import { followSignals } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
 import { closestName, parseInput, txhashField } from '../base/fields.js';
 import { inSpan, loadTracing, type SpanOptions } from '../base/tracing.js';
-import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
+import type { AccountStats } from '../ledger/reads/account-stats.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/reads/payout-queries.js';
@@ -219,7 +219,9 @@ export class PayoutProducer {
 
   /** The account at a glance: payouts by state, the pause, the sender. */
   async stats(): Promise<AccountStats> {
-    return readAccountStats(this.#use().ledger.connection);
+    const { connection } = this.#use().ledger;
+    const { readAccountStats } = await import('../ledger/reads/account-stats.js');
+    return readAccountStats(connection);
   }
 
   /** The payouts of a batch by state. @throws InvalidInputError, NotFoundError */

@@ -3,6 +3,7 @@ import { hashApproval, paymentOf } from '../../src/control/approvals/approval.js
 import { readPolicyFile } from '../../src/control/policy/policy-file.js';
 import { parsePolicy } from '../../src/control/policy/policy.js';
 import { SignedAuthority } from '../../src/control/worker/signed-authority.js';
+import { walletAndTagKey } from '../../src/gateway/wallet.js';
 import type { SignedApproval, SpendEvent } from '../../src/ledger/control-record.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
@@ -263,7 +264,8 @@ describe('another spelling, or another tag, of an address', () => {
     rig = new PolicyRig(clock, policy);
     rig.current.isListed = isListed;
     rig.restart();
-    await rig.journal.noteSeen({ at: clock.wallNow() - 2 * DAY_MS, addresses: [EXCHANGE, CASH, `${XRP}:1`] });
+    const seen = [EXCHANGE, CASH, `${XRP}:1`].map(walletAndTagKey);
+    await rig.journal.noteSeen({ at: clock.wallNow() - 2 * DAY_MS, addresses: seen });
     await pay(rig, 'spent', '1', { paymentId: 8, addressTo: TON.bounceable });
   });
   const ask = (rule: keyof typeof CURRENCIES, addressTo: string) =>
