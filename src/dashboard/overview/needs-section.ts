@@ -30,7 +30,10 @@ const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>>
   unknown: { tone: 'bad', action: 'may have been paid: look it up at the gateway, then resolve each' },
   held: { tone: 'warning', action: 'remove the cause, then release or cancel each' },
   rejected: { tone: 'warning', action: 'retry or cancel each' },
-  failed: { tone: 'bad', action: 'final: have the gateway confirm it, then enqueue it under a new payoutId where it is still owed' },
+  failed: {
+    tone: 'bad',
+    action: 'final: have the gateway confirm it, then enqueue it under a new payoutId where it is still owed',
+  },
 };
 
 const LISTED = 5;
