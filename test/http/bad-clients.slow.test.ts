@@ -61,7 +61,9 @@ async function open(to = url): Promise<Socket> {
 
 async function isServed() {
   const startedAt = performance.now();
-  const { status } = await askDoor(url, 'GET', '/v1/stats', { token });
+  // A kept connection is one that the door may end meanwhile, if it has too many.
+  const headers = { connection: 'close' };
+  const { status } = await askDoor(url, 'GET', '/v1/stats', { token, headers });
   return status === 200 && performance.now() - startedAt < 5_000;
 }
 
@@ -117,8 +119,13 @@ it('reads a long header about as fast as a short one', async () => {
     }
     return performance.now() - startedAt;
   };
-  await ask(1);
-  expect(await ask(7_000)).toBeLessThan(500 + 3 * (await ask(1)));
+  const times = { short: [await ask(1)], long: [await ask(7_000)] };
+  for (let round = 0; round < 2; round += 1) {
+    times.short.push(await ask(1));
+    times.long.push(await ask(7_000));
+  }
+  // The least of three: a busy machine slows down a single one.
+  expect(Math.min(...times.long)).toBeLessThan(500 + 3 * Math.min(...times.short));
 });
 
 const BAD = [
