@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/base/clock.js';
+import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { writeKeyring } from '../../control/support/key-files.js';
@@ -46,7 +47,13 @@ async function startOther(rig: Rig, text: string) {
   await rig.startWorker({ journalDir });
 }
 
-const OF_ANOTHER_LEDGER = '{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n';
+const OF_ANOTHER_LEDGER = toChainedLines(
+  [
+    { v: 1, journalId: 'abcdef012345', bornAt: 1_800_000_000_000 },
+    { ledgerId: 'of-another-redis', epoch: 3, sends: 9, token: 'token-9' },
+  ],
+  [],
+);
 const UNREADABLE = [503, 'cannot be read'] as const;
 const KNOWS_JOURNAL = [1, 'journal and ledger', 'knows a journal of this host that has sends'] as const;
 const STANDS = 'SendingRefused NoSender StandStill';

@@ -206,7 +206,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
       });
       await rig.payBeside('100000');
     },
-    told: alike('idle', 'BalanceDropped', 200, [0, 'reconciliation'], 'more than the payouts explain'),
+    told: alike('balanceFell', 'BalanceDropped', 200, [0, 'reconciliation'], 'more than the payouts explain'),
   },
   {
     name: 'The gateway blocks the account',
