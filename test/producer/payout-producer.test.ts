@@ -174,7 +174,9 @@ it('events come again after a break or an error in the loop, but not after the s
 
 it('events are lost to a consumer that was silent for too long: it continues behind the other', async () => {
   await producer.enqueueMany(['a', 'b', 'c'].map((payoutId) => payoutInput({ payoutId })));
-  const [stalled, other] = [producer.events({ ...BOOKS, claimAfterMs: 60_000 }), openProducer()];
+  const errors: string[] = [];
+  const logger = { ...silentLogger, error: (_: object, message: string) => void errors.push(message) };
+  const [stalled, other] = [openProducer({ logger }).events({ ...BOOKS, claimAfterMs: 60_000 }), openProducer()];
   expect((await stalled.next()).value).toMatchObject({ payoutId: 'a' });
   await account.connection.run('set-group-idle', ['books', 'one', 30_000, 100]);
   const seen: string[] = [];
@@ -183,6 +185,7 @@ it('events are lost to a consumer that was silent for too long: it continues beh
   }
   expect(seen).toEqual(['a', 'b', 'c']);
   expect((await stalled.next()).value).toMatchObject({ payoutId: 'c' });
+  expect(errors).toEqual([expect.stringMatching(/^events come twice: .*or a shorter claimAfterMs/)]);
   await stalled.return();
 });
 
