@@ -187,7 +187,7 @@ function hasSameNames(one: ReplicasSeen, other: ReplicasSeen): boolean {
   return one.names.join(' ') === other.names.join(' ');
 }
 
-/** An address; whoever writes to Redis could store anything else. */
+/** An address; anyone who writes to Redis could store anything else. */
 const NAME = /^[\w.:[\]-]{1,255}$/;
 
 /** @param count, names - as the hash `ledger` has them */

@@ -4,7 +4,7 @@ import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { PayoutJobData } from '../queues/payout-queues.js';
 import type { GatewayCall, WorkerObserver } from './sender/worker-observer.js';
 
-/** Runs a job in a span that continues the trace of whoever added it. */
+/** Runs a job in a span that continues the trace in which it was added. */
 export async function inJobSpan<Result>(
   name: string,
   job: Pick<Job<PayoutJobData>, 'queueName' | 'id' | 'data' | 'opts'>,

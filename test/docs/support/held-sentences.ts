@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { expect, it } from '@jest/globals';
 
 /** Sentences of the documents, and the tests that hold them. */
 
@@ -50,4 +51,30 @@ const TITLES =
 
 export function titlesOf(file: string): readonly string[] {
   return Array.from(read(`test/${file}`).matchAll(TITLES), ([, , test, , scene]) => test ?? scene ?? '');
+}
+
+/**
+ * Each sentence stands in the table, with tests that exist or as one that promises nothing.
+ * @param least - of fewer sentences the pages were not read
+ */
+export function itHolds(sentences: readonly string[], listed: readonly HeldSentence[], least: number): void {
+  const held = listed.filter(({ tests }) => tests.length > 0);
+
+  it('every sentence is held by tests, or is no promise', () => {
+    const known = new Set(listed.map(({ text }) => text));
+    expect(sentences.length).toBeGreaterThan(least);
+    expect(sentences.filter((sentence) => !known.has(sentence))).toEqual([]);
+  });
+
+  it('no test is named for a sentence that no page has, and no sentence is listed twice', () => {
+    const texts = listed.map(({ text }) => text);
+    expect(texts.filter((text) => !sentences.includes(text))).toEqual([]);
+    expect(new Set(texts).size).toBe(texts.length);
+    // Above those that are no promises, each has a test.
+    expect(listed.slice(0, held.length)).toEqual(held);
+  });
+
+  it.each(held)('the tests exist that hold: $text', ({ tests }) => {
+    for (const [file, title] of tests) expect(titlesOf(file)).toContain(title);
+  });
 }

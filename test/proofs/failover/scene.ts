@@ -6,7 +6,10 @@ export interface Scene {
   readonly layout: Layout;
   /** Whether the slow tests run it, too; the others need `npm run failover`. */
   readonly isShort: boolean;
-  /** @returns figures, if it has any @throws Error if a promise is broken, or what it is to show does not come */
+  /**
+   * @returns figures, if it has any
+   * @throws Error if a promise is broken, or what it shows does not come
+   */
   readonly run: (world: SplitWorld) => Promise<string | undefined>;
 }
 

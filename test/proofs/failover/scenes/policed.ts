@@ -90,7 +90,7 @@ export const POLICED: readonly Scene[] = [
       }
       await heal(world);
       const { arrivals } = world.stats;
-      // The same person again is still one of two, and what bob rejected stays, whoever approves it.
+      // The same person again is still one of two, and what bob rejected stays, also if others approve it.
       await decide(world, 2, 'approve', 'ann', 'one');
       await world.payouts(2, 'release', 'one', 'two', '--yes', '--reason', 'again');
       await delay(STAYS_MS);
