@@ -2,9 +2,11 @@ import { expect, it } from '@jest/globals';
 import { nextBegin, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import { openTestAccount } from '../support/test-account.js';
+import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts } from './script-scenarios.js';
 
 const MOST_COMMANDS = 100;
+const ANN = { by: 'ann', reason: 'not wanted' };
 
 /** @returns the queue in order, and whether the script ended before it came so far */
 async function revertTwice(interruptedAfter: number) {
@@ -38,3 +40,26 @@ it('a payout goes back to its former place in the queue wherever the script that
   }
   expect(after).toBeGreaterThan(5);
 });
+
+it.each(['completed', 'queued', 'sending', 'nonsense'])(
+  'a payout whose mark of an interrupted change was altered to %s stays in its index, and can be changed',
+  async (pending) => {
+    const account = openTestAccount();
+    try {
+      const { ledger, redis, connection } = account;
+      await ledger.enqueue([aPayout('other'), aPayout('p')]);
+      await ledger.change({ payoutId: 'other', from: 'queued', to: 'sending' });
+      await ledger.change({ payoutId: 'other', from: 'sending', to: 'in_progress', txhash: 'h' });
+      await ledger.change({ payoutId: 'other', from: 'in_progress', to: 'completed' });
+      await redis.hset(connection.keys.payout('p'), 'pending', pending);
+      await ledger.enqueue([aPayout('p')]);
+      const refused = ledger.change({ payoutId: 'p', from: 'held', to: 'queued', ...ANN });
+      await expect(refused).rejects.toMatchObject({ code: 'CONFLICT' });
+      expect(await findContradictions(account)).toEqual([]);
+      await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled', ...ANN });
+      expect(await findContradictions(account)).toEqual([]);
+    } finally {
+      await account.close();
+    }
+  },
+);

@@ -34,11 +34,6 @@ local function enter_index(payout, seq)
   if ENDED[payout.state] then append_ended(payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
 end
 
--- `from` may be any state, if someone has altered `pending`.
-local function leave_index(payout, from)
-  if from ~= '' and not ENDED[from] then redis.call('ZREM', INDEX[from], payout.id) end
-end
-
 -- A queued payout with a date, in the order of dates: all are texts of one length.
 local function date_entry(payout)
   return payout.notBefore .. ' ' .. payout.id
@@ -48,8 +43,9 @@ local function note_date(payout)
   if payout.notBefore and payout.state == 'queued' then redis.call('ZADD', SCHEDULED, 0, date_entry(payout)) end
 end
 
+-- `from`: '' for a new payout, and any text if someone has altered `pending`.
 local function leave_index(payout, from)
-  if from == '' then return end
+  if not INDEX[from] or ENDED[from] or from == payout.state then return end
   if payout.notBefore and from == 'queued' then redis.call('ZREM', SCHEDULED, date_entry(payout)) end
   redis.call('ZREM', INDEX[from], payout.id)
 end
