@@ -2,6 +2,7 @@
 export const INVARIANTS = {
   ONE_ATTEMPT: 'a sender has one attempt in hand at most',
   BEGIN_AFTER_CHECKS: 'a begin comes after the second run of the checks, with its comparison of journal and ledger',
+  STATE_IN_INDEX: 'a payout that begins is in the index of `sending`, and not in that of `queued`',
   WRITE_AFTER_ENTRY: 'a request is written after its entry in the send journal',
   GAP: 'two requests of a sender are written at least an interval apart',
 } as const;

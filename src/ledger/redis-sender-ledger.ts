@@ -111,12 +111,12 @@ export class RedisSenderLedger implements SenderLedger {
     const reply = await run('begin-send', [...args, ...rest, ...spent, decisions, audience], [keys.payout(payoutId)]);
     const rejection = parseRejection(reply);
     if (rejection !== undefined) return rejection;
-    const [sends, counted] = reply as unknown[];
+    const [sends, counted, indexed] = reply as unknown[];
     // The journal could not be read again with an invalid number.
     if (![sends, counted].every(Number.isSafeInteger))
       throw new Error(`begin-send replied with ${String(reply)}, not the numbers of sends and acts`);
     await write.confirm();
-    return { kind: 'begun', sendCount: Number(sends), acts: Number(counted) };
+    return { kind: 'begun', sendCount: Number(sends), acts: Number(counted), isIndexed: indexed === 1 };
   }
 
   async holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean> {

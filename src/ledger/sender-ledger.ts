@@ -191,7 +191,14 @@ export interface CountedSpend {
 }
 
 export type BeginResult =
-  { readonly kind: 'begun'; readonly sendCount: number; readonly acts: number } | ScriptRejection;
+  | {
+      readonly kind: 'begun';
+      readonly sendCount: number;
+      readonly acts: number;
+      /** In the index of `sending`, and not of `queued`. False is a mistake of this program. */
+      readonly isIndexed: boolean;
+    }
+  | ScriptRejection;
 
 /** When to pause the account in the same step. */
 export interface BreakerRule {

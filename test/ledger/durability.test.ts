@@ -185,7 +185,7 @@ describe('with a replica', () => {
 
   it('a begin counts once the replica has it, and not while the replica hears nothing', async () => {
     const { ledger, asked, begin } = await toBegin(confirmer());
-    expect(await begin()).toEqual({ kind: 'begun', sendCount: 1, acts: 0 });
+    expect(await begin()).toEqual({ kind: 'begun', sendCount: 1, acts: 0, isIndexed: true });
     await ledger.revertSend(asked, 'only a test');
     await silenceReplica();
     const next = await nextBegin(ledger, asked.lease, 'q');

@@ -7,7 +7,8 @@
 --   (JSON: what the caps count; '' without a policy), spentSince (ms: earlier spends are forgotten), decisions (the
 --   record's approvals and rejections when the sender checked it), audience (the gateway whose payments the sender
 --   makes)
--- Returns: {sends, acts} the number of sends begun, this one included (1 or more), and of people's acts, or
+-- Returns: {sends, acts, indexed} the number of sends begun, this one included (1 or more), of people's acts, and 1 if the
+--   payout is in the index of its new state and no longer in that of the former, else 0, or
 --   {-1} the lease is not the caller's; {-2, ledgerId} another ledger than the caller knows
 --   {-23, audience} the ledger is another gateway's
 --   {-3, sends, last, acts} the sends differ in number or token, or acts are missing; {-4, reason} the account is paused
@@ -51,4 +52,6 @@ redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', t
   'journal', journalId, 'place', redis.call('ZSCORE', INDEX.queued, payout.id) or '', 'queuedSince', queued_since(payout))
 redis.call('HSET', JOURNALS, journalId, journal)
 move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })
-return { begun[1] + 1, tonumber(account.acts or 0) }
+-- What an interrupted script left was completed above. So a 0 is a mistake of these scripts.
+local is_indexed = redis.call('ZSCORE', INDEX.sending, payout.id) and not redis.call('ZSCORE', INDEX.queued, payout.id)
+return { begun[1] + 1, tonumber(account.acts or 0), is_indexed and 1 or 0 }

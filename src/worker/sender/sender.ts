@@ -1,6 +1,6 @@
 import { followSignals, isAborted } from '../../base/clock.js';
 import type { WithdrawConnection, WithdrawRequest } from '../../gateway/gateway.js';
-import { BrokenInvariantError, type InvariantCode } from '../../base/invariants.js';
+import { BrokenInvariantError, type InvariantCode, INVARIANTS } from '../../base/invariants.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal } from '../../journal/send-journal.js';
 import { formatDuration } from '../../base/format.js';
@@ -201,7 +201,9 @@ export class Sender {
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, this.#check, this.recovery);
     this.#sends.begun(attempt, begun.sendCount);
     this.#check.acts = begun.acts;
-    return undefined;
+    if (begun.isIndexed) return undefined;
+    await this.#notSent(attempt, INVARIANTS.STATE_IN_INDEX);
+    return this.#refuse('STATE_IN_INDEX');
   }
 
   /** Another process wrote to the journal during the begin: compare its entries before any write. */

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { commandName, scriptSource } from '../../../src/ledger/ledger-connection.js';
 import { nextBegin, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import { openTestAccount } from '../support/test-account.js';
@@ -63,3 +64,21 @@ it.each(['completed', 'queued', 'sending', 'nonsense'])(
     }
   },
 );
+
+it.each([
+  ['never enters its new index', "redis.call('ZADD', INDEX[payout.state]", "redis.call('ZREM', INDEX[payout.state]"],
+  ['never leaves its former index', "redis.call('ZREM', INDEX[from]", "redis.call('ZSCORE', INDEX[from]"],
+])('a begin by a script after which a payout %s says so', async (_mistake, right, wrong) => {
+  const account = openTestAccount();
+  try {
+    const { ledger, sender, redis } = account;
+    await ledger.enqueue([aPayout('p')]);
+    const begin = await nextBegin(sender, await takeLease(sender, 'one'), 'p');
+    const lua = scriptSource('begin-send');
+    expect(lua).toContain(right);
+    redis.defineCommand(commandName('begin-send'), { lua: lua.replace(right, wrong) });
+    expect(await sender.beginSend(begin)).toMatchObject({ kind: 'begun', isIndexed: false });
+  } finally {
+    await account.close();
+  }
+});

@@ -42,6 +42,15 @@ it('WRITE_AFTER_ENTRY: a request without its entry in the journal is not written
   rig.expectNothingSent();
 });
 
+it('STATE_IN_INDEX: a payout that the ledger began beside its index is put back, unwritten', async () => {
+  const { rig, broken } = await openRig();
+  const begin = rig.ledger.beginSend.bind(rig.ledger);
+  rig.ledger.beginSend = async (asked) => ({ ...(await begin(asked)), isIndexed: false });
+  expect(await rig.send()).toMatchObject({ kind: 'not_sent', reason: expect.stringContaining('STATE_IN_INDEX') });
+  expect([broken, await rig.stateOf()]).toEqual([['STATE_IN_INDEX'], 'queued']);
+  rig.expectNothingSent();
+});
+
 it('ONE_ATTEMPT: of two payouts sent at once one is not begun', async () => {
   const { rig, broken } = await openRig();
   const [first, second] = [rig.sender.send('p', never()), rig.sender.send('q', never())];

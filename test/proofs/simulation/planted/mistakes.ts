@@ -259,7 +259,7 @@ function beginsLate(ledger: WorkerLedger): Partial<WorkerLedger> {
       if (payout?.state !== 'queued')
         return { kind: 'wrong_state', state: payout?.state, attempt: payout?.attempt ?? 0 };
       pending = begin;
-      return { kind: 'begun', sendCount: begin.sendCount + 1, acts: begin.acts };
+      return { kind: 'begun', sendCount: begin.sendCount + 1, acts: begin.acts, isIndexed: true };
     },
     finishSend: async (...args) => {
       if (pending !== undefined) await ledger.beginSend(pending);
