@@ -8,14 +8,11 @@ import type { AccountQueues } from '../queues/account-queues.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { AcceptedPayouts } from '../queues/outbox-relay.js';
 import type { JobSource, JobTrace } from '../queues/payout-queues.js';
-import { noteAccount } from './note-account.js';
+import { AccountNotes } from './account-notes.js';
 import type { PayoutSigner } from './producer-control.js';
 
 /** Large enough for cheap round trips, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;
-
-/** A Redis that came back older may have lost the note. */
-const NOTE_EVERY_MS = 60 * 60 * 1_000;
 
 /** How long closing waits for the jobs of accepted payouts, in ms. */
 const DRAIN_MS = 5_000;
@@ -28,13 +25,13 @@ export class PayoutIntake {
   readonly #account: LedgerAccess;
   readonly #groups: EnqueueGroups;
   readonly #lane: JobLane;
-  #noted: Promise<void> = Promise.resolve();
-  #notedAt = -Infinity;
+  readonly #notes: AccountNotes;
 
   private constructor(account: LedgerAccess, lane: JobLane) {
     this.#account = account;
     this.#groups = new EnqueueGroups(account.ledger);
     this.#lane = lane;
+    this.#notes = new AccountNotes(account);
   }
 
   /** Opens the queues first: between the ledger's change and the job, only Redis may fail. */
@@ -48,10 +45,11 @@ export class PayoutIntake {
    * @throws StoppedError if the signal came first
    */
   async enqueue(payout: NewPayout, signal?: AbortSignal): Promise<EnqueueResult> {
-    this.#note();
+    this.#notes.list();
     const result = await this.#groups.enqueue(payout, signal);
     const jobless = findJobless([payout], [result]);
     if (jobless === undefined) return result;
+    this.#notes.warnIfUnserved();
     const delivered = this.#lane.deliver(jobless, { isAwaited: false });
     if (this.#lane.isFull) await delivered;
     return result;
@@ -68,7 +66,7 @@ export class PayoutIntake {
     chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
     signer: Pick<PayoutSigner, 'signAll'> | undefined,
   ): AsyncGenerator<EnqueueResult[]> {
-    this.#note();
+    this.#notes.list();
     let jobless: AcceptedPayouts | undefined;
     let [before, delivered] = [Promise.resolve(), Promise.resolve()];
     const deliver = (): void => {
@@ -88,6 +86,7 @@ export class PayoutIntake {
         const reading = unhandledLater(reader.next());
         const results = await writing;
         jobless = findJobless(chunk, results);
+        if (jobless !== undefined) this.#notes.warnIfUnserved();
         yield results;
         next = await reading;
       }
@@ -95,22 +94,14 @@ export class PayoutIntake {
       deliver();
       await delivered;
       await reader.return(undefined);
-      await this.#noted;
+      await this.#notes.settled();
     }
-  }
-
-  /** Beside the calls, which it neither delays nor fails. */
-  #note(): void {
-    const now = this.#account.clock.now();
-    if (now - this.#notedAt < NOTE_EVERY_MS) return;
-    this.#notedAt = now;
-    this.#noted = noteAccount(this.#account);
   }
 
   async settled(): Promise<void> {
     await this.#groups.settled();
     await this.#lane.settled();
-    await this.#noted;
+    await this.#notes.settled();
   }
 
   /** Waits for the jobs of accepted payouts, but not for long: the outbox has them. */

@@ -8,12 +8,15 @@ import { type Logger, silentLogger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { writeWorkerReport } from '../../src/ledger/reads/workers.js';
+import type { NewPayout } from '../../src/ledger/payout.js';
 import { UnservedAccounts } from '../../src/operator/unserved-accounts.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { ManualClock } from '../doubles/manual-clock.js';
+import { openDoor, payout as payoutBody } from '../http/support/door-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { runInProcess } from '../cli/support/in-process.js';
+import { until } from '../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../worker/support/own-redis.js';
 
 /** In a Redis of their own: of the common one no test says which accounts nobody serves. */
@@ -44,13 +47,20 @@ const find = async () => unserved.find(redis, [OWN]);
 const report = async (at: number) => writeWorkerReport(connectLedger(redis, OTHER), 'host:1', { ...REPORT, at });
 
 /** @returns the warnings */
-async function enqueue(platformId: number, count = 2) {
+async function warnings(platformId: number, work: (producer: PayoutProducer) => Promise<unknown>) {
   const said: object[] = [];
   const logger: Logger = { ...silentLogger, warn: (fields, text) => void said.push({ ...fields, text }) };
   const producer = new PayoutProducer({ platformId, redisUrl: own.url, logger });
-  for (let index = 1; index <= count; index += 1) await producer.enqueue(aPayout(`p-${index}`));
+  await work(producer);
   await producer.close();
   return said;
+}
+
+/** @returns the warnings */
+async function enqueue(platformId: number, count = 2) {
+  return warnings(platformId, async (producer) => {
+    for (let index = 1; index <= count; index += 1) await producer.enqueue(aPayout(`p-${index}`));
+  });
 }
 
 it('enqueue warns once where no worker ever served the account, and not where one reported or had the lease', async () => {
@@ -61,6 +71,40 @@ it('enqueue warns once where no worker ever served the account, and not where on
   await redis.del(connectLedger(redis, OTHER).keys.workers);
   await redis.hset(connectLedger(redis, OTHER).keys.sender, 'epoch', '1');
   expect(await enqueue(OTHER)).toEqual([]);
+});
+
+it('an enqueue that was refused warns of no account without a worker, and the next that is accepted does', async () => {
+  await enqueue(OTHER);
+  const refused = async (payout: NewPayout, code: string) =>
+    warnings(OTHER, async (producer) => {
+      await expect(producer.enqueue(payout)).rejects.toMatchObject({ code });
+      await producer.enqueueMany([payout]).catch(() => undefined);
+    });
+  expect(await refused(aPayout('p-1', { amount: '99' }), 'CONFLICT')).toEqual([]);
+  expect(await refused({ ...aPayout('p-3'), amount: 'x' }, 'INVALID_INPUT')).toEqual([]);
+  const { keys } = connectLedger(redis, OTHER);
+  await redis.hset(keys.ledger, 'format', '2');
+  expect(await refused(aPayout('p-3'), 'UNSUPPORTED_FORMAT')).toEqual([]);
+  await redis.hset(keys.ledger, 'format', '1');
+  const both = async (producer: PayoutProducer) => {
+    await producer.enqueue(aPayout('p-1', { amount: '99' })).catch(() => undefined);
+    await producer.enqueueMany([aPayout('p-3')]);
+  };
+  expect(await warnings(OTHER, both)).toEqual([{ platformId: OTHER, text: expect.stringMatching(/^no worker has/) }]);
+});
+
+it('the door warns in its log where no worker ever served the account of a request', async () => {
+  const door = await openDoor({ redisUrl: own.url, platformIds: [OTHER] });
+  const create = async (body: object) => door.ask('POST', '/v1/payouts', { body });
+  try {
+    expect((await create(payoutBody('p-1', { amount: 'x' }))).status).toBe(400);
+    const count = () => door.logged.filter(({ message }) => message.startsWith('no worker has ever served')).length;
+    expect(count()).toBe(0);
+    expect((await create(payoutBody('p-1'))).status).toBe(201);
+    await until('the door warned', () => count() === 1);
+  } finally {
+    await door.close();
+  }
 });
 
 it('the commands enqueue and import warn where no worker ever served the account', async () => {
