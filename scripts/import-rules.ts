@@ -72,6 +72,14 @@ export const SPECIAL_RULES: readonly ImportRule[] = [
     to: { circular: true },
   },
   {
+    name: 'ledger-stands-without-reads',
+    comment:
+      '`ledger/reads/` is a layer upon the ledger, for pages, commands and metrics: what changes payouts needs none of it.',
+    severity: 'error',
+    from: { path: inSrc('ledger'), pathNot: inSrc('ledger/reads') },
+    to: { path: inSrc('ledger/reads') },
+  },
+  {
     name: 'what-is-signed-is-pure',
     comment:
       'What is signed, whether a signature counts, and what a policy decides, depends on no Redis and no gateway. wallet.ts only reads addresses.',

@@ -32,7 +32,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     folder: 'ledger',
-    is: 'payouts in Redis: states, keys, Lua scripts; `reads/` for pages, commands and metrics',
+    is: 'payouts in Redis: states, keys, Lua scripts; upon it `reads/` for pages, commands and metrics',
     imports: ['base', 'gateway/gateway.ts', 'gateway/wallet.ts'],
     without: ['bullmq', 'axios', 'express'],
     because: 'Of the gateway it knows the rules of a payment and the shapes of an outcome.',

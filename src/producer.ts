@@ -19,7 +19,7 @@ export type { EventsOptions, PayoutEventListener } from './producer/events/event
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
 export type { AccountStats } from './ledger/reads/account-stats.js';
 export type { Pause } from './ledger/sender-ledger.js';
-export type { ListOptions, PayoutPage, UnreadablePayout } from './ledger/reads/payout-queries.js';
+export type { ListOptions, PayoutPage, UnreadablePayout } from './ledger/payout-queries.js';
 export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState, type WatchedState } from './ledger/states.js';
 export {
   ClosedError,

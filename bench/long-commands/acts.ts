@@ -7,7 +7,7 @@ import { findForgottenSends, holdSendablePayouts } from '../../src/ledger/adopt-
 import { readBatchSummary } from '../../src/ledger/reads/batches.js';
 import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
-import { findPayouts, listPayoutIds, listPayouts } from '../../src/ledger/reads/payout-queries.js';
+import { findPayouts, listPayoutIds, listPayouts } from '../../src/ledger/payout-queries.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { changeManyPayouts, sweepCancelledJobs } from '../../src/operator/change-payouts.js';
 import { cancelPayout, type LedgerAccess, openLedger } from '../../src/queues/open-ledger.js';

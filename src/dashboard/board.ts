@@ -13,7 +13,7 @@ import type { Router } from 'express';
 import { RedisUnavailableError } from '../base/errors.js';
 import { formatCurrency, shorten } from '../base/format.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import { readEach } from '../ledger/reads/payout-queries.js';
+import { readEach } from '../ledger/payout-queries.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutJobData, PayoutQueues } from '../queues/payout-queues.js';
 import { toRedisError } from '../base/redis-errors.js';

@@ -3,7 +3,7 @@ import { parseInput } from '../base/fields.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Payout, PayoutInput } from '../ledger/payout.js';
 import type { PayoutProducer } from '../control/payout-producer.js';
-import type { ListOptions } from '../ledger/reads/payout-queries.js';
+import type { ListOptions } from '../ledger/payout-queries.js';
 import { type Reply, toProblemReply } from './problem.js';
 import { cancelBody, eventsQuery, listQuery, MAX_PAYOUTS, payoutsBody, type REPLY_SCHEMAS } from './schemas.js';
 import type { Right, TokenEntry } from './tokens.js';

@@ -3,7 +3,7 @@ import type { SentOutcome } from '../gateway/gateway.js';
 import { ConflictError } from '../base/errors.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './sender-view.js';
-import { listPayoutIds } from './reads/payout-queries.js';
+import { listPayoutIds } from './payout-queries.js';
 import { toRecordFields } from './payout-record.js';
 import {
   type EndedPayout,

@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { lastMessage, type Payout } from './payout.js';
-import type { UnreadablePayout } from './reads/payout-queries.js';
+import type { UnreadablePayout } from './payout-queries.js';
 
 /** The CSV columns of `payouts import` and `payouts list --csv`, with the field of each. */
 const CSV_COLUMNS = {

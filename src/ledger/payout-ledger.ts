@@ -6,7 +6,7 @@ import { type StoredReceipt, toReceiptFields } from './control-record.js';
 import { parseStoredReplicas } from './known-replicas.js';
 import { type LedgerKeys, shortTxhash } from './keys.js';
 import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
-import { readPayout } from './reads/payout-queries.js';
+import { readPayout } from './payout-queries.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { type Actor, type NewPayout, type Payout, toLine } from './payout.js';
 import { parseRejection, type ReplicasSeen, type ScriptRejection } from './sender-ledger.js';

@@ -3,9 +3,9 @@ import type { SentOutcome } from '../gateway/gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { ask, type LedgerConnection, pipelined, pipelinedReadable } from './ledger-connection.js';
-import { readPayout, readReadable } from './reads/payout-queries.js';
+import { readPayout, readReadable } from './payout-queries.js';
 import { type Hold, type Payout, toHeldField, toLine } from './payout.js';
-import { readSpends, toSpentField } from './reads/read-spends.js';
+import { readSpends, toSpentField } from './read-spends.js';
 import {
   type BeginResult,
   type BeginSend,

@@ -1,7 +1,7 @@
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { toPaymentFacts, type PaymentFacts } from './reads/payment-facts.js';
+import { toPaymentFacts, type PaymentFacts } from './payment-facts.js';
 import type { PayoutRecord } from './payout-record.js';
-import { readIndex } from './reads/payout-queries.js';
+import { readIndex } from './payout-queries.js';
 import type { PayoutState } from './states.js';
 
 export interface OldPayout {

@@ -2,7 +2,7 @@ import { freshCovers, type BalanceCover } from '../ledger/reads/balance-cover.js
 import { readAccountStats, type AccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts, type GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import { type MoneyAtRisk, readMoneyAtRisk } from '../ledger/reads/money-at-risk.js';
-import { countStuck } from '../ledger/reads/payout-queries.js';
+import { countStuck } from '../ledger/payout-queries.js';
 import { readPolicyReport, type PolicyReport } from '../ledger/reads/policy-report.js';
 import {
   readReconciliation,

@@ -3,7 +3,7 @@ import { describeRedis } from '../base/describe-redis.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
-import { listPayouts } from '../ledger/reads/payout-queries.js';
+import { listPayouts } from '../ledger/payout-queries.js';
 import { freshCovers } from '../ledger/reads/balance-cover.js';
 import { readPolicyReport } from '../ledger/reads/policy-report.js';
 import { type AccountStatistics, readStatistics } from '../ledger/reads/statistics.js';

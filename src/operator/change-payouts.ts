@@ -2,7 +2,7 @@ import type { UnreadableRecordError } from '../base/errors.js';
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import type { Actor, Payout } from '../ledger/payout.js';
 import type { PayoutChange, PayoutChanges } from '../ledger/payout-ledger.js';
-import { readReadable } from '../ledger/reads/payout-queries.js';
+import { readReadable } from '../ledger/payout-queries.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';

@@ -7,7 +7,7 @@ import { inSpan, loadTracing, type SpanOptions } from '../base/tracing.js';
 import type { AccountStats } from '../ledger/reads/account-stats.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
-import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/reads/payout-queries.js';
+import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
 import {
   batchField,
   lineField,

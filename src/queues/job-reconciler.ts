@@ -2,7 +2,7 @@ import { isAborted } from '../base/clock.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { StateWithJob } from '../ledger/states.js';
-import { readReadable } from '../ledger/reads/payout-queries.js';
+import { readReadable } from '../ledger/payout-queries.js';
 import { silentLogger, type Logger } from '../base/logger.js';
 import type { AccountQueues } from './account-queues.js';
 import type { OutboxRelay } from './outbox-relay.js';

@@ -3,7 +3,7 @@ import { silentLogger, type Logger } from '../base/logger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Payout } from '../ledger/payout.js';
-import { readReadable } from '../ledger/reads/payout-queries.js';
+import { readReadable } from '../ledger/payout-queries.js';
 import { JobRecords } from './job-records.js';
 import { toJobId, type JobSource, type PayoutQueues, type QueuesOptions } from './payout-queues.js';
 

@@ -63,6 +63,7 @@ const clients: readonly Plant[] = ROOMS.flatMap((room) =>
 );
 const special: readonly Plant[] = [
   { rule: 'no-cycles', from: 'queues/circle.ts', to: 'queues/line.ts' },
+  { rule: 'ledger-stands-without-reads', from: 'ledger/shows.ts', to: 'ledger/reads/statistics.ts' },
   { rule: 'what-is-signed-is-pure', from: 'control/keys/reads-redis.ts', to: 'ledger/payout-ledger.ts' },
   { rule: 'what-is-signed-is-pure', from: 'control/intents/loads-redis.ts', to: 'ioredis' },
   { rule: 'what-is-signed-is-pure', from: 'control/approvals/asks.ts', to: 'gateway/open-gateway.ts' },

@@ -9,7 +9,7 @@ import {
   holdSendablePayouts,
   type SendToAdopt,
 } from '../../src/ledger/adopt-ledger.js';
-import { listPayoutIds } from '../../src/ledger/reads/payout-queries.js';
+import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { readSenderView } from '../../src/ledger/sender-view.js';
 import { removePayouts } from './support/remove-payouts.js';
 import {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { UnsupportedFormatError } from '../../src/base/errors.js';
 import { STORED_FORMAT } from '../../src/base/stored-format.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
-import { listPayoutIds, findPayouts, type ListOptions } from '../../src/ledger/reads/payout-queries.js';
+import { listPayoutIds, findPayouts, type ListOptions } from '../../src/ledger/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/sender-view.js';
 import { SCRIPT_NAMES } from '../../src/ledger/ledger-connection.js';
 import {

@@ -6,7 +6,7 @@ import {
   readEach,
   type ListOptions,
   type PayoutFilter,
-} from '../../src/ledger/reads/payout-queries.js';
+} from '../../src/ledger/payout-queries.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import {
   ACCEPTED,

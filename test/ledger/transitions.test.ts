@@ -18,7 +18,7 @@ import {
   WATCHED_STATES,
 } from '../../src/ledger/states.js';
 import { change, connection, enter, keys, redis, stateOf, unchanged, useAccount } from './support/use-account.js';
-import { readIndex } from '../../src/ledger/reads/payout-queries.js';
+import { readIndex } from '../../src/ledger/payout-queries.js';
 
 const WAYS = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
 const PAIRS = PAYOUT_STATES.flatMap((from) => PAYOUT_STATES.map((to) => [from, to] as const));

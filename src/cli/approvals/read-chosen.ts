@@ -1,7 +1,7 @@
 import { NotFoundError, NotVerifiedError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 import { toPlainText } from '../../base/plain-text.js';
 
 export interface ChosenPayouts {

@@ -6,7 +6,7 @@ import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { type AuditedRecord, readAudited, scanPayoutIds } from '../../ledger/reads/read-audited.js';
-import { readSpends } from '../../ledger/reads/read-spends.js';
+import { readSpends } from '../../ledger/read-spends.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { compareAccepted, compareSend, type SendComparison, toUnreadable } from './compare-send.js';
 import { type AuditContext, type Finding, findingOf, identifyFinding } from './finding.js';

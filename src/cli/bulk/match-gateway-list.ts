@@ -2,7 +2,7 @@ import { formatCount, formatTime, toIsoTime } from '../../base/format.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor, Payout } from '../../ledger/payout.js';
-import { listPayouts } from '../../ledger/reads/payout-queries.js';
+import { listPayouts } from '../../ledger/payout-queries.js';
 import { matchPayments, type PaymentMatches } from '../../operator/match-payments.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { withAccount, withGateway } from '../context/account.js';

@@ -2,7 +2,7 @@ import { isAborted } from '../../base/clock.js';
 import { NotFoundError, StoppedError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { listPayouts, readEach, type UnreadablePayout } from '../../ledger/reads/payout-queries.js';
+import { listPayouts, readEach, type UnreadablePayout } from '../../ledger/payout-queries.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { CurrencyTotals, type CurrencyTotal } from '../import/currency-totals.js';
 import type { SelectedPayout } from './read-selection-file.js';

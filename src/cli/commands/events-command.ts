@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import { formatCount, formatTime } from '../../base/format.js';
 import { ACTIVITIES, type Activity, readActivity } from '../../ledger/reads/activity.js';
-import { readReadable } from '../../ledger/reads/payout-queries.js';
+import { readReadable } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { toPlainText } from '../../base/plain-text.js';
 import {

@@ -1,7 +1,7 @@
 import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { NewPayout, Payout } from '../../ledger/payout.js';
-import { findPayouts } from '../../ledger/reads/payout-queries.js';
+import { findPayouts } from '../../ledger/payout-queries.js';
 
 export interface Twins {
   /** Rows that have address, currency, amount and reference of a payout with another id. */

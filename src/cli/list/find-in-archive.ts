@@ -1,7 +1,7 @@
 import { dayOf, type ArchiveFolder } from '../../archive/archive-files.js';
 import { lineFragment, readArchive, type ArchivedPayout } from '../../archive/read-archive.js';
 import { parseWallet, splitTag } from '../../gateway/wallet.js';
-import { matches, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
+import { matches, type PayoutFilter } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 

@@ -10,7 +10,7 @@ import {
   listPayouts,
   type PayoutFilter,
   type UnreadablePayout,
-} from '../../ledger/reads/payout-queries.js';
+} from '../../ledger/payout-queries.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { amountField, parseInput } from '../../base/fields.js';

@@ -2,7 +2,7 @@ import { every } from '../../base/clock.js';
 import { ConflictError, NotFoundError } from '../../base/errors.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { HeldCount } from '../../ledger/reads/policy-report.js';
-import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 import { findFault, type HeldFor, type Hold, type Payout } from '../../ledger/payout.js';
 import type { PolicedRuntime } from '../control-runtime.js';
 import type { PolicyAuthority } from './policy-authority.js';

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { systemClock } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 
 export interface HeldFilter {

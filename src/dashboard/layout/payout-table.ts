@@ -1,6 +1,6 @@
 import { formatMoney, formatState, shorten } from '../../base/format.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
-import type { UnreadablePayout } from '../../ledger/reads/payout-queries.js';
+import type { UnreadablePayout } from '../../ledger/payout-queries.js';
 import { type PayoutState, STATE_TONE } from '../../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';

@@ -1,6 +1,6 @@
 import { formatAmount, formatDuration, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
-import type { UnreadablePayout } from '../../ledger/reads/payout-queries.js';
+import type { UnreadablePayout } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';

@@ -1,5 +1,5 @@
 import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
-import { countStuck, listPayouts, type UnreadablePayout } from '../../ledger/reads/payout-queries.js';
+import { countStuck, listPayouts, type UnreadablePayout } from '../../ledger/payout-queries.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';

@@ -6,7 +6,7 @@ import { readAccountStats } from '../../ledger/reads/account-stats.js';
 import { readActivity } from '../../ledger/reads/activity.js';
 import { type Batch, countBatch, readBatches, readBatchSummary } from '../../ledger/reads/batches.js';
 import type { StateSums } from '../../ledger/reads/currency-tallies.js';
-import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';

@@ -2,12 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { DAY_MS, systemClock } from '../../base/clock.js';
 import { amountField } from '../../base/fields.js';
-import {
-  findPayouts,
-  listPayouts,
-  type PayoutFilter,
-  type UnreadablePayout,
-} from '../../ledger/reads/payout-queries.js';
+import { findPayouts, listPayouts, type PayoutFilter, type UnreadablePayout } from '../../ledger/payout-queries.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { batchField, lineField, type Payout } from '../../ledger/payout.js';

@@ -11,8 +11,8 @@ import {
   type StateTallies,
   tallyStates,
 } from './currency-tallies.js';
-import { readIndexPage, readPaymentFacts } from './payment-facts.js';
-import { readIndex } from './payout-queries.js';
+import { readIndexPage, readPaymentFacts } from '../payment-facts.js';
+import { readIndex } from '../payout-queries.js';
 import { readEventsAfter, timeOfEvent } from './state-events.js';
 import type { CurrencySum } from './statistics.js';
 

@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import { PAYOUT_STATES, type PayoutState } from '../states.js';
-import type { PaymentFacts } from './payment-facts.js';
+import type { PaymentFacts } from '../payment-facts.js';
 import type { CurrencySum } from './statistics.js';
 
 interface Tally {

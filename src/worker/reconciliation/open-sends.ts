@@ -1,6 +1,6 @@
 import { toUnits } from '../../base/decimal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readIndexPage, readSendFacts, type PaymentFacts, type SendFacts } from '../../ledger/reads/payment-facts.js';
+import { readIndexPage, readSendFacts, type PaymentFacts, type SendFacts } from '../../ledger/payment-facts.js';
 import { readEventsAfter, type StateEvent } from '../../ledger/reads/state-events.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { Debit, Rates } from './send-sums.js';

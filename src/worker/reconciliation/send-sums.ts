@@ -1,7 +1,7 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import { ACCOUNT_SYMBOL } from '../../ledger/reads/balance-cover.js';
 import type { Balance, Currency } from '../../ledger/reads/gateway-facts.js';
-import type { SendFacts } from '../../ledger/reads/payment-facts.js';
+import type { SendFacts } from '../../ledger/payment-facts.js';
 import type { SendSum } from '../../ledger/reads/reconciliation.js';
 
 /** In units of decimal.ts, 10⁻³⁶. */

@@ -7,7 +7,7 @@ import {
   parseStates,
   tallyStates,
 } from '../../ledger/reads/currency-tallies.js';
-import type { PaymentFacts } from '../../ledger/reads/payment-facts.js';
+import type { PaymentFacts } from '../../ledger/payment-facts.js';
 import { type StateChange, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
 import type { PayoutState } from '../../ledger/states.js';
 import {

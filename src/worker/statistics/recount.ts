@@ -1,6 +1,6 @@
 import { DAY_MS, isAborted } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readIndexPage, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
+import { readIndexPage, readPaymentFacts } from '../../ledger/payment-facts.js';
 import {
   countPayouts,
   type LedgerCounts,

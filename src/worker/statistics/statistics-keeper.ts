@@ -1,7 +1,7 @@
 import { every } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { type PaymentFacts, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
+import { type PaymentFacts, readPaymentFacts } from '../../ledger/payment-facts.js';
 import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import { parsePosition, POSITION } from '../../ledger/reads/batches.js';

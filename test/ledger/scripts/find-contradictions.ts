@@ -3,7 +3,7 @@ import type { RedisClient } from '../../../src/base/redis.js';
 import { readActivity, type Activity } from '../../../src/ledger/reads/activity.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import { readEach, readIndex } from '../../../src/ledger/reads/payout-queries.js';
+import { readEach, readIndex } from '../../../src/ledger/payout-queries.js';
 import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
 import type { TestAccount } from '../support/test-account.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { readAccountStats } from '../../../src/ledger/reads/account-stats.js';
-import { readEach, readIndex } from '../../../src/ledger/reads/payout-queries.js';
+import { readEach, readIndex } from '../../../src/ledger/payout-queries.js';
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
 import { openTestAccount, type TestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';

@@ -20,7 +20,7 @@ export const groups = {
     tests: ledger.tests('payout payout-ledger change-payouts ledger-format'),
   },
   views: {
-    mutate: ledger.src('reads/payout-queries reads/account-stats'),
+    mutate: ledger.src('payout-queries reads/account-stats'),
     tests: ledger.tests('payout-queries'),
   },
   'sender-ledger': {

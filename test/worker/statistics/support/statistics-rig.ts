@@ -2,7 +2,7 @@ import { fromUnits, toUnits } from '../../../../src/base/decimal.js';
 import { silentLogger } from '../../../../src/base/logger.js';
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LedgerConnection } from '../../../../src/ledger/ledger-connection.js';
-import { listPayouts } from '../../../../src/ledger/reads/payout-queries.js';
+import { listPayouts } from '../../../../src/ledger/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState, TRANSITIONS } from '../../../../src/ledger/states.js';
 import type { CurrencySum } from '../../../../src/ledger/reads/statistics.js';
 import { StatisticsKeeper } from '../../../../src/worker/statistics/statistics-keeper.js';

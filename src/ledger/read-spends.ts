@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { readJson } from '../../base/parse-json.js';
-import type { Spend, SpendEvent } from '../control-record.js';
-import { amountField } from '../../base/fields.js';
-import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { readJson } from '../base/parse-json.js';
+import type { Spend, SpendEvent } from './control-record.js';
+import { amountField } from '../base/fields.js';
+import { ask, type LedgerConnection } from './ledger-connection.js';
 
 /** Takes Redis some 2 ms. */
 const PAGE = 1_000;

@@ -1,10 +1,10 @@
-import { UnreadableRecordError } from '../../base/errors.js';
-import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
-import type { PayoutIndex } from '../keys.js';
-import { ask, type LedgerConnection, pipelined, pipelinedReadable } from '../ledger-connection.js';
-import { parseRecord, type PayoutRecord } from '../payout-record.js';
-import type { Payout } from '../payout.js';
-import { PAYOUT_STATES, type PayoutState } from '../states.js';
+import { UnreadableRecordError } from '../base/errors.js';
+import { walletAndTagKey, walletKey } from '../gateway/wallet.js';
+import type { PayoutIndex } from './keys.js';
+import { ask, type LedgerConnection, pipelined, pipelinedReadable } from './ledger-connection.js';
+import { parseRecord, type PayoutRecord } from './payout-record.js';
+import type { Payout } from './payout.js';
+import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 /** Which payouts to list, and from where. */
 export interface ListOptions {

@@ -1,7 +1,7 @@
-import type { PayoutIndex } from '../keys.js';
-import { type LedgerConnection, pipelinedReadable } from '../ledger-connection.js';
+import type { PayoutIndex } from './keys.js';
+import { type LedgerConnection, pipelinedReadable } from './ledger-connection.js';
 import { nextPlace, readIndex } from './payout-queries.js';
-import { isPayoutState, type PayoutState } from '../states.js';
+import { isPayoutState, type PayoutState } from './states.js';
 
 export interface PaymentFacts {
   readonly paymentId: number;
