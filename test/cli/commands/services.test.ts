@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import '../../../src/cli/worker/worker-command.js';
 import { startCli } from '../../support/cli.js';
+import { until } from '../../support/until.js';
+import { startOwnRedis } from '../../worker/support/own-redis.js';
 import { openWorld, untilSent } from '../../worker/support/payout-world.js';
 import { SECRET_KEY, textWith, useCli } from '../support/cli-rig.js';
 import { runInProcess } from '../support/in-process.js';
@@ -79,6 +81,22 @@ it.each([[[]], [['--processes', '2']]])(
   },
   60_000,
 );
+
+it('a worker outlives a SIGHUP while it waits for Redis, and pays once Redis is there', async () => {
+  const redis = await startOwnRedis();
+  await redis.stop();
+  const world = await openWorld({ redis });
+  const worker = world.startWorker();
+  await until('it waits for Redis', () => worker.log().includes('waiting for Redis'));
+  worker.kill('SIGHUP');
+  await redis.startAgain();
+  await world.enqueue(1);
+  expect((await world.producer.waitFor('P-1', { timeoutMs: 20_000 })).state).toBe('completed');
+  worker.kill('SIGTERM');
+  expect(await worker.ended).toBe(0);
+  await world.close();
+  await redis.close();
+}, 60_000);
 
 it('payouts gateway shows balance, currencies and the address for deposits, in both forms', async () => {
   expect(await cli.ok('gateway', 'balance')).toBe('1000.5\n');
