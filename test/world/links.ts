@@ -126,6 +126,7 @@ export function linkGateway({
     };
     world.note(() => `${process.name} WRITES ${label}`);
     for (const watcher of watchers) watcher.written(process, request);
+    const attempt = world.actions?.written(process.name) ?? 0;
     situations?.written(process.name, resendsForMs + inFlightMaxMs);
     const fate = options.drawFate?.();
     const { lingerMs } = options;
@@ -137,7 +138,8 @@ export function linkGateway({
     const isUnheard = (lingerMs ?? 0) >= withdrawTimeoutMs || fate === 'unheard' || fate === 'never arrives';
     if (world.isByChance || isUnheard) onTrouble();
     if (world.fault(faults.cut)) process.after(random.heavyTail(1, 200), lose('reset'));
-    if (fate !== 'never arrives' && !world.fault(faults.requestLost)) {
+    if (fate === 'never arrives' || world.fault(faults.requestLost)) world.actions?.reached('lost', attempt);
+    else {
       const about = { label, process, onTrouble };
       const arrive = () => {
         situations?.arrived(process.name);
@@ -146,6 +148,8 @@ export function linkGateway({
       };
       const read = () => {
         const verdict = book.arrive(request, fate === 'rejected' || world.fault(faults.rejected));
+        if (verdict.kind === 'rejected') world.actions?.end('the gateway rejects a payout');
+        world.actions?.reached('arrived', attempt);
         injector?.strike(process, 'response', 'withdraw');
         if (fate === 'unheard' || world.fault(faults.responseLost)) return;
         const responseMs = world.fault(faults.responseLate) ? nearBoundary(random, settings) : random.heavyTail(1, 500);
@@ -164,11 +168,15 @@ export function linkGateway({
       else {
         situations?.meet('a request stays in the kernel of its host');
         let isDropped = false;
+        let hasLeft = false;
         world.after(stayMs, () => {
-          if (!isDropped) leave();
+          hasLeft = !isDropped;
+          if (hasLeft) leave();
         });
         connection.drop = () => {
-          isDropped = options.closesOnly !== true;
+          if (options.closesOnly === true) return;
+          if (!isDropped && !hasLeft) world.actions?.reached('lost', attempt);
+          isDropped = true;
         };
       }
     }
@@ -327,7 +335,11 @@ export function connectLedger({ process, redis, plan, injector, onBegin, attacke
       });
       const step = { label: name, process, onTrouble: watch };
 
-      if (name === 'beginSend') onBegin?.();
+      let begun: (() => void) | undefined;
+      if (name === 'beginSend') {
+        begun = world.actions?.asked(process.name, about.split(' ')[0] ?? '');
+        onBegin?.();
+      }
       injector?.strike(process, 'asked', name);
       if (process.isDead) return;
       if (redis.refuses) {
@@ -343,12 +355,15 @@ export function connectLedger({ process, redis, plan, injector, onBegin, attacke
 
       const execute = async () => {
         if (!isQuiet(name)) world.note(() => `${process.name} ${name} ${about}`);
+        world.actions?.look();
         redis.before(name);
         const reply = run();
         await reply.catch((error: unknown) => {
           if (error instanceof ConflictError || attacker?.hasStruck === true) return;
           world.fail(`${name} failed: ${(error as Error).message}`);
         });
+        begun?.();
+        world.actions?.executed(process.name, name, about);
         redis.executed(process, name, about);
         const isForged = attacker !== undefined && name === 'readPayout';
         const heard = isForged ? reply.then((payout) => attacker.forge(payout as Payout) as Reply) : reply;

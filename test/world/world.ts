@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/base/clock.js';
 import type { Random } from '../doubles/random.js';
 import type { Situations } from '../proofs/simulation/situations.js';
+import type { ActionLog } from './action-log.js';
 
 /**
  * - `command`: Redis carries out a command; `reply`: its reply reaches the process.
@@ -46,6 +47,8 @@ export abstract class World {
   readonly random: typeof TYPICAL = TYPICAL;
   readonly hangs: Readonly<{ random: typeof TYPICAL; rate: number }> = { random: TYPICAL, rate: 0 };
   readonly situations: Situations | undefined;
+  /** Set if the run is to be compared with the model of a send. */
+  actions: ActionLog | undefined;
   /** Faults come by chance; elsewhere a timer that nothing needs would be one more step to deviate from. */
   readonly isByChance: boolean = false;
   protected readonly pending: PendingStep[] = [];

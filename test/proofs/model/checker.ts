@@ -66,19 +66,31 @@ export function withCoveredRules(model: string, exempt: RegExp): string {
  * @throws Error if Rumur or the compiler fails
  */
 export async function check(model: string): Promise<Checked> {
+  return parse(await search(model));
+}
+
+/** @returns how many states each `cover` of a model holds in, by its message */
+export async function countCovers(model: string): Promise<ReadonlyMap<string, number>> {
+  const output = await search(model, '-O1', '--symmetry-reduction', 'off');
+  parse(output);
+  const found = output.matchAll(/<cover_result message="(.*?)" count="(\d+)"/g);
+  return new Map([...found].map(([, message = '', count]) => [decode(message), Number(count)]));
+}
+
+async function search(model: string, optimization = '-O2', ...options: readonly string[]): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'payout-queue-model-'));
   try {
     const file = (name: string) => join(dir, name);
     await writeFile(file('model.m'), model);
     const rumur = ['--threads', '1', '--deadlock-detection', 'off', '--output-format', 'machine-readable'];
-    await run('rumur', [...rumur, '--output', file('model.c'), file('model.m')]);
-    await run('gcc', ['-std=c11', '-O2', '-mcx16', '-o', file('model'), file('model.c'), '-lpthread']);
+    await run('rumur', [...rumur, ...options, '--output', file('model.c'), file('model.m')]);
+    await run('gcc', ['-std=c11', optimization, '-mcx16', '-o', file('model'), file('model.c'), '-lpthread']);
     // It ends with 1 if it found something.
     const { stdout } = await run(file('model'), { maxBuffer: OUTPUT_MAX_BYTES }).catch((error: unknown) => {
       if ((error as { code?: unknown }).code === 1) return error as { stdout: string };
       throw error;
     });
-    return parse(stdout);
+    return stdout;
   } finally {
     await rm(dir, { recursive: true });
   }

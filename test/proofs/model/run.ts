@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { FLAG, print, report, runCommand, TEXT } from '../command-line.js';
+import { FLAG, print, report, runCommand, secondsSince, TEXT, wholeNumber } from '../command-line.js';
 import {
   check,
   type Checked,
@@ -14,16 +14,23 @@ import {
   withCoveredRules,
 } from './checker.js';
 import { type Bounds, writePage } from './page.js';
+import { simulatedTraces } from './simulated-traces.js';
+import { findRefused } from './traces.js';
 
 const USAGE = `npm run model                                      searches each model to its end, within small bounds
 npm run model -- --large                           the same within larger bounds
 npm run model -- --without RULE [--trace]          without a rule or an assumption; --trace prints the counterexample
 npm run model -- --rules                           what can be left out
+npm run model -- --traces [--seeds N] [--from S] [--planted NAME]  compares N simulated runs (40) with the model; with a
+                                                   planted mistake one of them must be refused
 npm run model -- --page [--check]                  writes docs/model.md; --check compares it with what is found
 `;
 
 const { values } = parseArgs({
-  options: { without: TEXT, large: FLAG, trace: FLAG, rules: FLAG, page: FLAG, check: FLAG, help: FLAG },
+  options: {
+    ...{ traces: FLAG, seeds: { ...TEXT, default: '40' }, from: { ...TEXT, default: '1' }, planted: TEXT },
+    ...{ without: TEXT, large: FLAG, trace: FLAG, rules: FLAG, page: FLAG, check: FLAG, help: FLAG },
+  },
 });
 
 interface Search {
@@ -75,6 +82,7 @@ const LARGE: readonly Search[] = [
 
 async function main() {
   if (values.rules) return printRules();
+  if (values.traces) return compareTraces();
   if (values.page) return makePage();
   if (values.without !== undefined) return runWithout(values.without);
   let failed = 0;
@@ -85,7 +93,8 @@ async function main() {
     if (result.broken !== undefined) failed += 1;
     printResult(`${model}, ${name}`, result, true);
   }
-  return report(searches.length - failed, failed);
+  const isSound = report(searches.length - failed, failed);
+  return (await compareTraces()) && isSound;
 }
 
 async function makePage() {
@@ -104,6 +113,24 @@ async function printRules() {
     }
   }
   return true;
+}
+
+async function compareTraces() {
+  const startedAt = performance.now();
+  const [seeds, from] = [values.seeds, values.from].map((value) => wholeNumber(value, USAGE));
+  const model = await readModel('send');
+  const refused = [];
+  let actions = 0;
+  for await (const batch of simulatedTraces(from ?? 1, seeds ?? 0, values.planted)) {
+    for (const trace of batch) actions += trace.actions.length;
+    refused.push(...(await findRefused(model, batch)));
+  }
+  for (const { name, index, action } of refused) {
+    print(`${name}: the model forbids action ${index + 1}: ${JSON.stringify(action)}`);
+  }
+  print(`${actions} actions of ${seeds} runs in ${secondsSince(startedAt).toFixed(0)} s`);
+  if (values.planted !== undefined) return report(refused.length > 0 ? 1 : 0, refused.length > 0 ? 0 : 1);
+  return report((seeds ?? 0) - refused.length, refused.length);
 }
 
 /** Passes if a promise is broken without the rule. */

@@ -102,6 +102,7 @@ export function scheduleFaults(run: Simulation) {
   const loseJournal = (host: Host) => {
     if (forgottenIn(redis.ledger, host.file).length > 0) return;
     killAll(host, 'loses its DISK');
+    world.actions?.end('a host loses its disk');
     lostFiles.push(host.file);
     host.file = new JournalFile(`${host.file.journalId}-next`, control && world.wallNow());
   };
@@ -130,6 +131,7 @@ export function scheduleFaults(run: Simulation) {
 
   const crashHost = (host: Host) => {
     killAll(host, 'CRASHES');
+    world.actions?.end('a host crashes');
     host.file.crash(() => random.chance(0.5));
   };
 
@@ -221,6 +223,7 @@ export function openRedis(
         sendersToLose -= 1;
         world.note(() => 'redis: the sender key is LOST');
         situations.senderLost();
+        world.actions?.end('Redis loses the lease');
         ledger.loseSender();
       }
       if (rollbacksLeft === 0) return;
@@ -250,6 +253,7 @@ export function openRedis(
       if (rollbacksLeft === 0 || !redis.mayForget(snapshot)) return;
       rollbacksLeft -= 1;
       situations.rolledBack();
+      world.actions?.end('Redis comes back older');
       world.note(() => `redis: ROLLED BACK to ${ledger.at(snapshot).sendCount} sends`);
       restart();
       ledger.restore(snapshot);
@@ -258,6 +262,7 @@ export function openRedis(
     flush: () => {
       if (!redis.mayForget(undefined)) return;
       world.note(() => 'redis: FLUSHED');
+      world.actions?.end('Redis is emptied');
       restart();
       ledger.flush();
       snapshots = [ledger.snapshot()];

@@ -240,11 +240,15 @@ export class JournalLink extends MemoryJournal {
       file.hangsUntil = Math.max(file.hangsUntil, world.now + (injector?.hangMs() ?? 0));
       world.note(() => `the disk of ${file.journalId} HANGS until ${file.hangsUntil.toFixed(1)}`);
     }
-    if (this.#hangs) await this.#hang(line);
+    if (this.#hangs) {
+      world.actions?.end('the disk of a journal hangs');
+      await this.#hang(line);
+    }
     await process.takeMs(world.random.heavyTail(0.05, 50), 'write to the journal');
     const isBroken = world.fault(plan.faults.journalBroken);
     const isWritten = !isBroken || world.random.chance(0.5);
     if (isWritten) file.write(line);
+    if (isWritten && 'request' in line) world.actions?.journaled(process.name, 'entered');
     if ('payoutId' in line) world.situations?.journaled(process.name, ledger.lease);
     injector?.strike(process, 'journal', 'sync');
     await process.takeMs(world.random.heavyTail(0.5, 500), 'sync the journal');
@@ -274,6 +278,7 @@ export class JournalLink extends MemoryJournal {
     }
     if (process.isDead || process.isStopped || this.#isBroken || world.fault(plan.faults.journalBroken)) return;
     file.write(line);
+    if (line.outcome.kind === 'accepted') world.actions?.journaled(process.name, 'noted');
     this.noteOwn(line);
     world.note(() => `${process.name} journal has ${line.payoutId} ${line.attempt} ${line.outcome.kind}`);
     if (!world.isByChance) file.sync(line);

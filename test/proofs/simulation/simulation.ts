@@ -1,5 +1,6 @@
 import { UNKNOWN_IN_FLIGHT_MS } from '../../../src/base/settings.js';
 import { Random } from '../../doubles/random.js';
+import { ActionLog } from '../../world/action-log.js';
 import { type GatewayBook, openGateway } from '../../world/links.js';
 import { type Pieces, soundPieces, walletOf } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
@@ -76,6 +77,8 @@ export type RunOptions = Readonly<{
   signed?: boolean;
   policed?: boolean;
   replicated?: boolean;
+  /** The run writes down its actions for the model of a send. */
+  logging?: boolean;
 }>;
 
 const NOTICED_WITHIN_MS = 20_000;
@@ -98,7 +101,14 @@ export class Simulation {
 
   constructor(
     seed: number,
-    { pieces = soundPieces, tracing = false, signed = false, policed = false, replicated = false }: RunOptions = {},
+    {
+      pieces = soundPieces,
+      tracing = false,
+      signed = false,
+      policed = false,
+      replicated = false,
+      logging = false,
+    }: RunOptions = {},
   ) {
     const world = (this.world = new ChanceWorld(seed, tracing));
     const drawn = makePlan(world.random);
@@ -110,6 +120,7 @@ export class Simulation {
     this.control = isSigned ? openControl(seed, world, plan, this.policy) : undefined;
     this.injector = makeInjector(this);
     const ledger = pieces.makeLedger({ clock: world });
+    if (logging) world.actions = new ActionLog(ledger);
     this.replication = replicated ? new Replication(seed, this, ledger) : undefined;
     this.redis = openRedis(this, ledger);
     this.attacker = this.control?.hasAttacker === true ? openAttacker(this, this.control) : undefined;
@@ -191,7 +202,16 @@ export async function runSeed(seed: number, options: RunOptions = {}) {
   const broken = await simulation.run();
   const { book, hosts, world } = simulation;
   const { steps, trace = [], situations } = world;
-  const result = { seed, broken, steps, arrivals: book.arrivals, trace: [...trace], situations: situations.met };
+  const { actions } = world;
+  const result = {
+    seed,
+    broken,
+    steps,
+    arrivals: book.arrivals,
+    trace: [...trace],
+    situations: situations.met,
+    actions,
+  };
   hosts.close();
   return result;
 }

@@ -1,0 +1,30 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Random } from '../../doubles/random.js';
+import { makePlan } from '../simulation/plan.js';
+import { plant } from '../simulation/planted/mistakes.js';
+import { runSeed } from '../simulation/simulation.js';
+import { toTrace, type Trace } from './traces.js';
+
+/** Rumur's own time rises with the square of the program's length. */
+const BATCH = 8;
+
+/** Runs the first `seeds` seeds from `from` on that have one journal, and a Redis that forgets nothing. */
+export async function* simulatedTraces(from: number, seeds: number, planted?: string): AsyncGenerator<Trace[]> {
+  let batch: Trace[] = [];
+  const pieces = plant(planted);
+  for (let [seed, made] = [from, 0]; made < seeds; seed += 1) {
+    if (!isModelled(seed)) continue;
+    await nextTurn();
+    const { actions } = await runSeed(seed, { logging: true, pieces });
+    if (actions !== undefined) batch.push(toTrace(`seed ${seed}`, actions));
+    made += 1;
+    if (batch.length < BATCH && made < seeds) continue;
+    yield batch;
+    batch = [];
+  }
+}
+
+function isModelled(seed: number) {
+  const { hosts, times } = makePlan(new Random(seed));
+  return hosts === 1 && times.rollback + times.flush + times.deposed === 0;
+}
