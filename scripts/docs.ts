@@ -1,7 +1,11 @@
-/** Writes the documents that are made from the source: `npm run docs`. With `--check` it only says which are not current. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/**
+ * Writes the documents that are made from the source: `npm run docs`. With `--check` it only says which are not current.
+ * Both check the dashboard for Grafana.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readApi, renderApiDoc } from './api-doc.js';
 import { renderAttacks } from './attacks-doc.js';
+import { checkGrafana, type GrafanaDashboard } from './check-grafana.js';
 import { renderDependencies } from './dependencies-doc.js';
 import { renderSendChecks } from './send-checks-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
@@ -23,8 +27,10 @@ const documents = {
   'docs/stored-data.md': renderStoredData(read('docs/stored-data.md')),
   '.env.example': renderEnvExample(),
 };
+const runbooks = readdirSync(urlOf('docs/runbooks')).map((file) => file.replace(/\.md$/, ''));
 const problems = [
   ...dependencies.problems,
+  ...checkGrafana(JSON.parse(read('docs/grafana-dashboard.json')) as GrafanaDashboard, runbooks),
   ...api.flatMap(({ name, exports }) =>
     exports.flatMap((each) => [
       ...(each.comment === '' ? [`${each.name} of ${name} has no doc comment`] : []),

@@ -45,6 +45,7 @@ const GAUGES = {
     'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
   ],
   paused: ['payouts_paused', '1 while the account is paused: nothing is sent until an operator resumes it.'],
+  adopted: ['payouts_adopted', '1 from an adoption of the ledger until an operator has resumed the account, else 0.'],
   objections: ['payouts_objections', 'Send journals that contradict the ledger: while there is one, nothing is sent.'],
   latePayments: [
     'payouts_late_payments',
@@ -230,6 +231,7 @@ class HeartbeatAges {
 function setGauges(gauges: LedgerGauges, account: { readonly platform_id: string }, details: AccountDetails): void {
   const { stats, due, pollsDue, stuck, notificationLagMs } = details;
   gauges.paused.set(account, stats.paused ? 1 : 0);
+  gauges.adopted.set(account, stats.pauses.some(({ by }) => by === 'adoption') ? 1 : 0);
   gauges.objections.set(account, stats.objections.length);
   gauges.latePayments.set(account, stats.latePayments);
   for (const state of PAYOUT_STATES) gauges.inState.set({ ...account, state }, stats[state]);

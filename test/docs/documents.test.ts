@@ -21,6 +21,7 @@ import * as index from '../../src/index.js';
 import { NotifyStatus } from '../../src/notifications/notify-server.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { HEADLINES } from '../../src/operator/account-headline.js';
+import { checkGrafana, type GrafanaDashboard } from '../../scripts/check-grafana.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import { runInProcess } from '../cli/support/in-process.js';
 import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
@@ -206,12 +207,42 @@ it('no alert and no panel adds up over processes what each of them reports', () 
   expect(queries.match(sums) ?? []).toEqual([]);
 });
 
+const readGrafana = () => JSON.parse(read('docs/grafana-dashboard.json')) as GrafanaDashboard;
+
 it('the dashboard for Grafana asks for metrics that exist', async () => {
-  type Dashboard = { panels: { targets: { expr: string }[] }[] };
-  const { panels } = JSON.parse(read('docs/grafana-dashboard.json')) as Dashboard;
-  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const { panels, annotations } = readGrafana();
+  const queries = [...panels.flatMap(({ targets }) => targets), ...annotations.list].map(({ expr }) => expr);
   expect(queries.length).toBeGreaterThan(5);
   for (const expr of queries) await expectKnown(expr);
+});
+
+it('each panel for Grafana has a sentence, a unit, a runbook and an id, and each great event is an annotation', () => {
+  const dashboard = readGrafana();
+  const problemsOf = (change: Partial<GrafanaDashboard>) => checkGrafana({ ...dashboard, ...change }, pages);
+  expect(problemsOf({})).toEqual([]);
+  const [first, ...others] = dashboard.panels;
+  if (first === undefined) throw new Error('no panel');
+  const faults: [Partial<typeof first>, string][] = [
+    [{ description: '' }, 'has no sentence'],
+    [{ description: 'Sender' }, 'has no sentence'],
+    [{ fieldConfig: { defaults: {} } }, 'has no unit'],
+    [{ links: [] }, 'links to no runbook'],
+    [{ links: [{ url: '${runbooks:raw}/no-such-page' }] }, 'links to no runbook'],
+  ];
+  for (const [fault, problem] of faults)
+    expect(problemsOf({ panels: [{ ...first, ...fault }, ...others] })).toEqual([
+      expect.stringContaining(`${first.title} ${problem}`),
+    ]);
+  expect(problemsOf({ panels: [...others, first, first] })).toEqual([expect.stringContaining('the id of another')]);
+  const { list } = dashboard.annotations;
+  for (const name of ['Pause', 'Take-over', 'Adoption'])
+    for (const left of [
+      list.filter((each) => each.name !== name),
+      list.map((each) => (each.name === name ? { ...each, enable: false } : each)),
+    ])
+      expect(problemsOf({ annotations: { list: left } })).toEqual([
+        expect.stringContaining(`${name} is no annotation`),
+      ]);
 });
 
 it.each(alertRules)(

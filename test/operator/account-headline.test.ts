@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/base/logger.js';
 import { acceptDrops, NO_SENDS, saveReconciliation } from '../../src/ledger/reads/reconciliation.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { type PolicyReport, writePolicyReport } from '../../src/ledger/reads/policy-report.js';
+import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { AccountPoller, type LedgerObservation, SenderLifeTracker } from '../../src/operator/account-poller.js';
 import { accountHeadline, type Headline, type HeadlineFacts } from '../../src/operator/account-headline.js';
@@ -369,6 +370,24 @@ describe('what is reported of an account', () => {
     await redis.hset(keys.sender, { owner: `${SENDER}:abc`, epoch: '1', beat: '5', token: 'x' });
     await writeSampleWorker(account, SENDER, { role: 'sender', at });
   }
+
+  it('is its adoption, until it is resumed', async () => {
+    await account.ledger.pause('ann', 'lunch');
+    expect(await scrape('payouts_adopted')).toBe(0);
+    const raised = { token: 'adoption', inFlightMs: 0 };
+    const actor = { by: 'ann', reason: 'restored' };
+    await adoptLedger(
+      account.connection,
+      { epoch: 0, sendCount: 0, acts: 0 },
+      raised,
+      { read: [], givenUp: [] },
+      actor,
+    );
+    expect(await scrape('payouts_adopted')).toBe(1);
+    await account.ledger.resume('ann', 'looked', '', 'adoption');
+    expect(await scrape('payouts_paused')).toBe(1);
+    expect(await scrape('payouts_adopted')).toBe(0);
+  });
 
   it('is the state of its payouts', async () => {
     await account.enqueue('P-1');
