@@ -46,6 +46,7 @@ export async function pollPayout(
   gateway: StatusGateway,
   logger: Logger,
   receipts?: ReceiptSigner,
+  onCompleted?: (payout: Payout) => void,
 ): Promise<PollReport> {
   const payout = await ledger.get(payoutId);
   if (payout?.state !== 'in_progress' || payout.txhash === undefined) {
@@ -62,6 +63,7 @@ export async function pollPayout(
   const receipt = signed?.kind === 'signed' ? signed.receipt : undefined;
   const isFirst = await record({ ...payout, txhash }, verdict, receipt, ledger);
   if (isFirst) log(payout, verdict, logger);
+  if (isFirst && verdict.state === 'completed') onCompleted?.(payout);
   if (!isFirst || signed === undefined || signed.kind === 'signed') return { kind: 'polled', ...verdict };
   const { kind, message: reason } = signed;
   logger[kind === 'failed' ? 'error' : 'warn'](

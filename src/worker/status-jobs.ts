@@ -5,6 +5,7 @@ import type { AccountRuntime } from './account-runtime.js';
 import { ExpectedEndError, type JobRuntime, JobWorker } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
 import { inJobSpan } from './trace-work.js';
+import { observeReached } from './sender/worker-observer.js';
 import { describeOtherGateway } from './sender/journal-audit.js';
 
 type Needed = JobRuntime & Pick<AccountRuntime, 'polledLedger' | 'gateway' | 'audience' | 'settings' | 'control'>;
@@ -50,7 +51,9 @@ export class StatusJobs {
       // A gateway knows nothing of another gateway's transactions.
       const bound = (await polledLedger.readAudience()) ?? audience;
       if (bound !== audience) throw new Error(describeOtherGateway(bound, audience));
-      const report = await pollPayout(payoutId, polledLedger, gateway, logger, control?.receipts);
+      const report = await pollPayout(payoutId, polledLedger, gateway, logger, control?.receipts, (payout) => {
+        observeReached(observer, 'completed', payout, clock.wallNow());
+      });
       const { state } = report;
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
       observer.polled(report.state);

@@ -25,7 +25,7 @@ import { checkGrafana, type GrafanaDashboard } from '../../scripts/check-grafana
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import { runInProcess } from '../cli/support/in-process.js';
 import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
-import { alertRules } from '../told/alerts.js';
+import { alertRules, recordingRules } from '../told/alerts.js';
 import { WAYS } from '../told/ways/index.js';
 import { folderOfTest } from '../worker/support/close-after-test.js';
 
@@ -179,8 +179,10 @@ async function seriesOfWorker() {
 /** Every metric of a query exists, with the outcomes, results and buckets that it picks. */
 async function expectKnown(expr: string) {
   const text = await seriesOfWorker();
-  const names = expr.match(/\bpayouts_[a-z_]+/g) ?? [];
-  expect(names).not.toEqual([]);
+  const recorded = expr.match(/\bplatform_id:[\w:]+/g) ?? [];
+  expect(recorded.filter((name) => !recordingRules.some(({ record }) => record === name))).toEqual([]);
+  const names = expr.match(/(?<!:)\bpayouts_[a-z_]+/g) ?? [];
+  expect([...recorded, ...names]).not.toEqual([]);
   for (const name of names) {
     const metric = name.replace(/_(bucket|sum|count)$/, '');
     expect(text).toMatch(new RegExp(`^# TYPE ${metric} ${metric === name ? '(counter|gauge)' : 'histogram'}$`, 'm'));
@@ -198,11 +200,13 @@ function namesOfSharedGauges() {
   return registry.getMetricsAsArray().flatMap(({ name }) => (own.has(name) ? [] : [name]));
 }
 
+it.each(recordingRules)('$record is recorded from what exists', async ({ expr }) => expectKnown(expr));
+
 it('no alert and no panel adds up over processes what each of them reports', () => {
   const names = namesOfSharedGauges();
   expect(names).toContain('payouts_held');
   const panels = read('docs/grafana-dashboard.json').replaceAll('\\"', '"');
-  const queries = [...alertRules.map(({ expr }) => expr), panels].join('\n');
+  const queries = [...[...alertRules, ...recordingRules].map(({ expr }) => expr), panels].join('\n');
   const sums = RegExp(`\\b(sum|count|avg)( by \\([^)]*\\))? \\((${names.join('|')})\\b`, 'g');
   expect(queries.match(sums) ?? []).toEqual([]);
 });

@@ -23,6 +23,7 @@ export const throwingObserver: WorkerObserver = {
   receiptFailed: fail,
   jobsRecreated: fail,
   jobWorkerReplaced: fail,
+  reached: fail,
 };
 
 export const throwingTelemetry: Telemetry = {

@@ -15,9 +15,17 @@ type AlertRule = Readonly<{
 
 const ALERTS_PATH = fileURLToPath(new URL('../../docs/alerts.yml', import.meta.url));
 
+const RECORDING_PATH = fileURLToPath(new URL('../../docs/recording-rules.yml', import.meta.url));
+
 const { groups } = parse(readFileSync(ALERTS_PATH, 'utf8')) as { groups: { rules: AlertRule[] }[] };
 
 export const alertRules: readonly AlertRule[] = groups.flatMap(({ rules }) => rules);
+
+type RecordingRule = Readonly<Record<'record' | 'expr', string>>;
+
+export const recordingRules = (
+  parse(readFileSync(RECORDING_PATH, 'utf8')) as { groups: { rules: RecordingRule[] }[] }
+).groups.flatMap(({ rules }) => rules);
 
 export type Snapshot = Readonly<{
   at: number;
@@ -126,6 +134,21 @@ export async function judgeValue(series: readonly InputSeries[], minutes: number
   return runPromtool([{ interval: '1m', input_series: series, promql_expr_test: [{ expr, eval_time, exp_samples }] }]);
 }
 
+/**
+ * Whether a query has this value for account 7, and none for undefined, so many minutes after the series began.
+ */
+export async function judgeRecorded(
+  series: readonly InputSeries[],
+  minutes: number,
+  expr: string,
+  value: number | undefined,
+) {
+  const labels = `${/^[\w:]+$/.test(expr) ? expr : ''}{platform_id="7"}`;
+  const exp_samples = value === undefined ? [] : [{ labels, value }];
+  const promql_expr_test = [{ expr, eval_time: `${minutes}m`, exp_samples }];
+  return runPromtool([{ interval: '1m', input_series: series, promql_expr_test }], 60, RECORDING_PATH);
+}
+
 type Expectation = readonly [expr: string, alerts: readonly string[]];
 
 function fire(alerts: readonly string[], withinS: number, ignored: readonly string[] = []): Expectation {
@@ -148,11 +171,11 @@ function toTest(
   return { interval: `${everyS}s`, input_series: series, promql_expr_test: promql };
 }
 
-async function runPromtool(tests: readonly object[], everyS = 60) {
+async function runPromtool(tests: readonly object[], everyS = 60, rules = ALERTS_PATH) {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
   const path = join(dir, 'test.yml');
   // JSON is YAML.
-  await writeFile(path, JSON.stringify({ rule_files: [ALERTS_PATH], evaluation_interval: `${everyS}s`, tests }));
+  await writeFile(path, JSON.stringify({ rule_files: [rules], evaluation_interval: `${everyS}s`, tests }));
   try {
     return await new Promise<string | undefined>((resolve, reject) => {
       execFile('promtool', ['test', 'rules', path], (error, stdout, stderr) => {

@@ -9,6 +9,10 @@ const GAP_BUCKETS = [1, 1.01, 1.015, 1.02, 1.03, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 
 const SEND_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120];
 const WAIT_BUCKETS = [0.01, 0.1, 0.25, 0.5, 0.75, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5, 10, 30, 60];
 const ANSWER_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** From seconds to a week: a payout waits for its turn, an approval or the gateway. */
+const REACHED_BUCKETS = [
+  1, 2, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600, 86_400, 172_800, 604_800,
+];
 const SYNC_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 const SEND_OUTCOMES = ['accepted', 'rejected', 'unknown'] as const;
@@ -85,6 +89,18 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     'How long a line of the send journal took to be on disk.',
     SYNC_BUCKETS,
   );
+  const reached = {
+    sent: histogram(
+      'payouts_enqueue_to_sent_seconds',
+      'From when a payout could have been sent, enqueued or at its `notBefore`, until the gateway accepted it.',
+      REACHED_BUCKETS,
+    ),
+    completed: histogram(
+      'payouts_enqueue_to_completed_seconds',
+      'From when a payout could have been sent, enqueued or at its `notBefore`, until a poll found it paid.',
+      REACHED_BUCKETS,
+    ),
+  };
   const gateway = createGatewayMetrics(registry);
 
   return (platformId) => {
@@ -98,7 +114,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
     for (const queue of Object.values(QUEUE_NAMES)) replacedWorkers.inc({ ...account, queue }, 0);
     gateway.begin(account.platform_id);
-    for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);
+    for (const each of [sendDuration, sendGap, pacerWait, journalSync, ...Object.values(reached)]) each.zero(account);
     return {
       gatewayCalled: (call) => {
         gateway.called(account.platform_id, call);
@@ -106,6 +122,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       sent(outcome, durationMs) {
         sends.inc({ ...account, outcome });
         sendDuration.observe(account, durationMs / 1_000);
+      },
+      reached(state, afterMs) {
+        reached[state].observe(account, afterMs / 1_000);
       },
       notSent(_reason, _retryInMs, code) {
         notSent.inc({ ...account, cause: CAUSES[code ?? ''] ?? 'other' });

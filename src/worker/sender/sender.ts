@@ -20,6 +20,7 @@ import type { GrantedSend } from './send-authority.js';
 import { Candidate, type CheckContext, runSendChecks } from './send-checks.js';
 import { type SendReport, toNotSent } from './send-report.js';
 import type { SenderRuntime } from './sender-runtime.js';
+import { observeReached } from './worker-observer.js';
 
 const IN_ITS_BUFFERS =
   'a gateway that stands still so long may read an older request late, from its own buffers, so compare its records when it answers again';
@@ -32,6 +33,7 @@ type BegunAttempt = SendAttempt & Pick<BeginSend, 'inFlightMs' | 'spend' | 'deci
 interface BegunSend {
   readonly attempt: SendAttempt;
   readonly request: WithdrawRequest;
+  readonly payout: Payout;
   /** When the ledger was asked, monotonic and by wall clock, ms. */
   readonly beganAt: number;
   readonly beganOn: number;
@@ -180,7 +182,7 @@ export class Sender {
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message, errorCode(error));
     }
-    return hasOthers ? await this.#standBack(attempt) : { attempt, request, beganAt, beganOn };
+    return hasOthers ? await this.#standBack(attempt) : { attempt, request, payout, beganAt, beganOn };
   }
 
   /** @returns undefined if the ledger let the attempt begin */
@@ -220,7 +222,7 @@ export class Sender {
   /** Waits for the slot, writes the request, and records the outcome. */
   async #write(begun: BegunSend, connection: WithdrawConnection): Promise<SendReport> {
     const { pacer, clock, guardMs, observer, logger } = this.#runtime;
-    const { attempt, request, beganAt, beganOn } = begun;
+    const { attempt, request, payout, beganAt, beganOn } = begun;
     const { lost } = this.#heldLease;
     await pacer.waitUntilOpen(lost);
     // A suspended machine's monotonic clock may stand still. The wall clock may only forbid, never permit.
@@ -255,6 +257,7 @@ export class Sender {
     await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
+    if (outcome.kind === 'accepted') observeReached(observer, 'sent', payout, clock.wallNow());
     if (!Number.isNaN(gapMs)) observer.sendGap(gapMs, this.#hadToWait);
     return { kind: 'sent', outcome };
   }

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../base/errors.js';
 import { callWatcher, failsafeMethods } from '../../base/logger.js';
 import type { WithdrawOutcome } from '../../gateway/gateway.js';
+import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 
 /** A request to the gateway. */
@@ -43,6 +44,11 @@ export interface WorkerObserver {
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
   /** The BullMQ worker of this queue hung, and another one replaced it. */
   jobWorkerReplaced(queue: 'withdraw' | 'transactionstatus'): void;
+  /**
+   * A payout was sent and accepted, or paid.
+   * @param afterMs - since it could have been sent: it was enqueued, or its `notBefore` came. By wall clocks
+   */
+  reached?(state: 'sent' | 'completed', afterMs: number): void;
   /** A request to the gateway begins, and, with the same object, has ended. */
   gatewayCalled?(call: GatewayCall): void;
 }
@@ -83,7 +89,21 @@ function failsafeObserver(observer: WorkerObserver): WorkerObserver {
     'jobsRecreated',
     'jobWorkerReplaced',
   ]);
-  return observer.gatewayCalled === undefined
-    ? methods
-    : { ...methods, ...failsafeMethods('observer', observer, ['gatewayCalled']) };
+  return {
+    ...methods,
+    ...(observer.gatewayCalled && failsafeMethods('observer', observer, ['gatewayCalled'])),
+    ...(observer.reached && failsafeMethods('observer', observer, ['reached'])),
+  };
+}
+
+/** @param now - wall clock, ms */
+export function observeReached(
+  observer: WorkerObserver,
+  state: 'sent' | 'completed',
+  { createdAt, notBefore = createdAt }: Pick<Payout, 'createdAt' | 'notBefore'>,
+  now: number,
+): void {
+  const sinceMs = now - Math.max(Date.parse(createdAt), Date.parse(notBefore));
+  // Someone may have altered the times, and clocks of two machines differ.
+  if (!Number.isNaN(sinceMs)) observer.reached?.(state, Math.max(0, sinceMs));
 }

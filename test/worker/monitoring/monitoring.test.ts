@@ -107,6 +107,18 @@ it('a worker counts and times sends, polls, pauses, waiting times and what is st
     expect(await metric(`payouts_${name}_seconds_count`)).toBeGreaterThanOrEqual(3);
     expect(await metric(`payouts_${name}_seconds_sum`)).toBeGreaterThan(0);
   }
+  const reached = async (state: string) => [
+    await metric(`payouts_enqueue_to_${state}_seconds_count`),
+    (await metric(`payouts_enqueue_to_${state}_seconds_sum`)) ?? 0,
+  ];
+  const [[sentCount, sentS = 0], [completedCount, completedS = 0]] = [
+    await reached('sent'),
+    await reached('completed'),
+  ];
+  expect([sentCount, completedCount]).toEqual([3, 3]);
+  // The second and the third wait for a second each, and the gateway settles after four.
+  expect(sentS).toBeGreaterThan(3);
+  expect(completedS).toBeGreaterThan(sentS + 3 * 3);
   expect(await metric('payouts_send_gap_seconds_bucket', { le: '1' })).toBe(0);
   expect(await metric('payouts_send_gap_seconds_sum')).toBeGreaterThanOrEqual(2.02);
   expect(await metric('payouts_polls_total', { result: 'completed' })).toBe(3);
