@@ -14,7 +14,7 @@ import { PayoutSigner, signAllForLedger } from './intents/intent-signer.js';
 import { ReceiptVerifier } from './intents/receipt.js';
 import { readKeyringFile } from './keys/keyring.js';
 import { requireKeyName } from './keys/find-signing-key.js';
-import type { Signer } from './keys/signer.js';
+import { limitSigner, type Signer } from './keys/signer.js';
 
 /** The account, the connection and the keys of a `PayoutProducer`. */
 export interface PayoutProducerOptions extends ProducerOptions {
@@ -67,7 +67,7 @@ function openControl(options: PayoutProducerOptions): ProducerControl | undefine
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
   if (given === undefined && keyring === undefined) return undefined;
   const audience = requireAudience(options);
-  const signer = given && new PayoutSigner({ signer: given, platformId, audience, clock });
+  const signer = given && new PayoutSigner({ signer: limitSigner(given), platformId, audience, clock });
   const verifier = keyring && new ReceiptVerifier(platformId, keyring.for(audience));
   const brought = keyring && new BroughtSignatures(platformId, keyring.for(audience), clock);
   return {

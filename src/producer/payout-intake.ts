@@ -212,7 +212,7 @@ class EnqueueGroups {
     const group = this.#waiting.splice(0, MAX_GROUP);
     const isAborted = ({ signal }: Call): boolean => signal?.aborted === true;
     for (const call of group.filter(isAborted)) {
-      this.#reject(call, new StoppedError(`Payout ${call.payout.payoutId} was not enqueued: the call was aborted`));
+      this.#reject(call, abortedCall(call.payout));
     }
     return group.filter((call) => !isAborted(call));
   }
@@ -407,3 +407,7 @@ function settleAll(entries: readonly Entry[]): void {
  * begin it, or keep that call's storage alive.
  */
 const runOutside = AsyncLocalStorage.snapshot();
+
+export function abortedCall({ payoutId }: NewPayout): StoppedError {
+  return new StoppedError(`Payout ${payoutId} was not enqueued: the call was aborted`);
+}

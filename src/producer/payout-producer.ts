@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { followSignals } from '../base/clock.js';
+import { followSignals, untilAborted } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
 import { closestName, parseInput, txhashField } from '../base/fields.js';
 import { inSpan, loadTracing, type SpanOptions } from '../base/tracing.js';
@@ -36,7 +36,7 @@ import {
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
 import { ListedCurrencies, type Refused } from './listed-currencies.js';
 import { checkEach, type ParsedPayout, parsePayout, parsePayouts } from './parse-payouts.js';
-import { inChunks, PayoutIntake } from './payout-intake.js';
+import { abortedCall, inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and what it refuses. */
@@ -173,7 +173,7 @@ export class PayoutProducer {
     const refused = this.#mayRefuse([parsed]) ? await this.#findRefused([payout]) : undefined;
     requireListed(payout, refused);
     return inSpan('enqueue payout', this.#spanOf(payout), async () => {
-      const signed = this.#control === undefined ? payout : await this.#sign(payout, this.#control);
+      const signed = this.#control === undefined ? payout : await this.#sign(payout, this.#control, signal);
       return toEnqueuedPayout(await intake.enqueue(signed, signal));
     });
   }
@@ -321,11 +321,15 @@ export class PayoutProducer {
   }
 
   /** Calls pass to the ledger in their order, whichever signature comes first. */
-  async #sign(payout: NewPayout, control: ProducerControl): Promise<NewPayout> {
-    const signing = control.signAll([payout]);
+  async #sign(payout: NewPayout, control: ProducerControl, signal: AbortSignal | undefined): Promise<NewPayout> {
+    if (signal?.aborted === true) throw abortedCall(payout);
+    const unlessAborted = async <Result>(work: Promise<Result>): Promise<Result> =>
+      signal === undefined ? work : orAborted(work, signal, payout);
+    // An aborted call holds up none after it.
+    const signing = unlessAborted(control.signAll([payout]));
     const before = this.#signing;
     this.#signing = Promise.allSettled([before, signing]);
-    await before;
+    await unlessAborted(before);
     const [signed = payout] = await signing;
     return signed;
   }
@@ -436,4 +440,17 @@ async function look(ledger: Pick<PayoutLedger, 'get'>, payoutId: string): Promis
     throw error;
   }
   throw new NotFoundError(`Payout ${payoutId} not found`);
+}
+
+/** @throws StoppedError if the signal comes first. The work goes on; its result is ignored */
+async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal, payout: NewPayout): Promise<Result> {
+  const turn = followSignals(signal);
+  const aborted = untilAborted(turn.signal).then(() => {
+    throw abortedCall(payout);
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    turn.end();
+  }
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync } from 'node:fs';
 import { beforeEach, expect, it } from '@jest/globals';
-import { SignerError } from '../../src/base/errors.js';
+import { SignerError, StoppedError } from '../../src/base/errors.js';
 import { intentOf } from '../../src/control/intents/intent.js';
 import { verifyIntent } from '../../src/control/intents/verify-intent.js';
 import { openSigner, type SignerOptions } from '../../src/control/keys/open-signer.js';
-import { type Signer, trySigner } from '../../src/control/keys/signer.js';
+import { SIGN_WITHIN_MS, type Signer, trySigner } from '../../src/control/keys/signer.js';
 import { account } from '../ledger/support/use-account.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 import { openProducer, useProducer, waiting } from '../producer/support/use-producer.js';
@@ -56,11 +56,11 @@ async function openFaulty(answers: Parameters<typeof startAgentProxy>[2]) {
 }
 
 /** @returns the message of the error, once nothing is stored and all has ended in time */
-async function refusalOf(signer: Signer) {
+async function refusalOf(signer: Signer, soonMs = SOON_MS) {
   const [startedAt, producer] = [performance.now(), producerWith(signer)];
   const calls = ['p-1', 'p-2'].map(async (payoutId) => producer.enqueue(payoutInput({ payoutId })));
   const ended = await Promise.allSettled([...calls, producer.enqueueMany([payoutInput({ payoutId: 'p-3' })])]);
-  expect(performance.now() - startedAt).toBeLessThan(SOON_MS);
+  expect(performance.now() - startedAt).toBeLessThan(soonMs);
   for (const payoutId of ['p-1', 'p-2', 'p-3']) expect(await account.ledger.get(payoutId)).toBeUndefined();
   const errors = ended.map((each) => (each.status === 'rejected' ? (each.reason as unknown) : undefined));
   for (const error of errors) expect(error).toBeInstanceOf(SignerError);
@@ -148,6 +148,53 @@ it('if there is no agent, or it has another key, nothing is stored', async () =>
   expect(await refusalOf(openAgent(folder.at('none')))).toMatch(/cannot be reached: .*ENOENT/);
   const otherKeyring = keyringOf(keyEntry(testKey(1)));
   expect(() => openAgent(agent.socket, { keyring: otherKeyring, role: 'producer' })).toThrow(/has no such key/);
+});
+
+const hanging = async () => new Promise<never>(() => undefined);
+
+it("an application's own signer has the limits of an agent", async () => {
+  const [asked, open] = [{ most: 0 }, new Set<string>()];
+  const slow: Signer = {
+    name: 'shop',
+    sign: async (text) => {
+      open.add(text);
+      asked.most = Math.max(asked.most, open.size);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      open.delete(text);
+      return openAgent().sign(text);
+    },
+  };
+  const inputs = Array.from({ length: 100 }, (_, index) => payoutInput({ payoutId: `q-${index}` }));
+  await producerWith(slow).enqueueMany(inputs);
+  expect(asked.most).toBe(32);
+  expect(await refusalOf({ name: 'shop', sign: hanging }, 2 * SIGN_WITHIN_MS)).toBe(
+    'The signer "shop" did not answer within 5 s',
+  );
+}, 30_000);
+
+it('an aborted call ends before its signature comes, enqueues nothing, and holds up none after it', async () => {
+  const asked: string[] = [];
+  let isHanging = true;
+  const sign = async (text: string) => {
+    asked.push(text);
+    return isHanging ? hanging() : openAgent().sign(text);
+  };
+  const [producer, stop] = [producerWith({ name: 'shop', sign }), new AbortController()];
+  const startedAt = performance.now();
+  const call = async (payoutId: string, signal?: AbortSignal) =>
+    producer.enqueue(payoutInput({ payoutId }), { signal });
+  const [first, second] = [call('p-1', stop.signal), call('p-2', stop.signal)];
+  await until('they are asked', () => asked.length === 2);
+  isHanging = false;
+  const after = call('p-3');
+  await until('it is asked', () => asked.length === 3);
+  stop.abort();
+  for (const aborted of [first, second]) await expect(aborted).rejects.toThrow(StoppedError);
+  expect(await after).toMatchObject({ payoutId: 'p-3', created: true });
+  await expect(call('p-4', stop.signal)).rejects.toThrow('Payout p-4 was not enqueued: the call was aborted');
+  expect(performance.now() - startedAt).toBeLessThan(SOON_MS);
+  expect(asked).toHaveLength(3);
+  for (const payoutId of ['p-1', 'p-2', 'p-4']) expect(await account.ledger.get(payoutId)).toBeUndefined();
 });
 
 const openProgram = (script: string, environment: Record<string, string> = {}) => {

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { type Environment, OWN_ENVIRONMENT } from '../../base/config.js';
 import { SignerError } from '../../base/errors.js';
 import { verifyText } from './ed25519.js';
-import { FewAtATime, inTime, SIGN_WITHIN_MS } from './signer.js';
+import { ASKED_AT_ONCE, FewAtATime, inTime, SIGN_WITHIN_MS } from './signer.js';
 import { fingerprintOf, parseSshKey, sshField, type SshKey, SshReader } from './ssh.js';
 
 /** Messages of the protocol: draft-ietf-sshm-ssh-agent. */
@@ -12,9 +12,6 @@ const SIGN_REQUEST = 13;
 const SIGN_RESPONSE = 14;
 /** OpenSSH takes no longer ones, and sends none. */
 const LONGEST_ANSWER = 256 * 1024;
-
-/** An agent signs one after the other; a hardware module behind it may have few sessions. */
-const ASKED_AT_ONCE = 32;
 
 /**
  * Signs with a key of an ssh-agent. Its Ed25519 signature of a text is the plain one.

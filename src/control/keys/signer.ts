@@ -4,8 +4,8 @@ import { SignerError } from '../../base/errors.js';
 import { isSignedBy, type KeyringKey } from './keyring.js';
 
 /**
- * Signs with one key of the keyring, wherever that key is. See `openSigner`. One of your own must settle within
- * seconds: `enqueue` waits for it.
+ * Signs with one key of the keyring, wherever that key is. See `openSigner`. One of your own has the limits of an agent:
+ * 5 s for a signature, and 32 at a time.
  */
 export interface Signer {
   /** The key's name in the keyring. */
@@ -76,6 +76,19 @@ export class FewAtATime {
       else next.resolve();
     }
   }
+}
+
+/** An agent signs one after the other; a hardware module behind it may have few sessions. */
+export const ASKED_AT_ONCE = 32;
+
+/** The same signer, with the limits of an agent. One of `openSigner` has its own. */
+export function limitSigner(signer: Signer): Signer {
+  if ('isInteractive' in signer) return signer;
+  const { name } = signer;
+  const few = new FewAtATime(ASKED_AT_ONCE);
+  const ask = async (text: string): Promise<string> =>
+    inTime(`The signer "${name}"`, async () => signer.sign(text), SIGN_WITHIN_MS);
+  return { name, sign: async (text) => few.run(async () => ask(text)) };
 }
 
 /**
