@@ -7,6 +7,7 @@ import {
   countSendablePayouts,
   findForgottenSends,
   holdSendablePayouts,
+  putBackEnded,
   type SendToAdopt,
 } from '../../src/ledger/adopt-ledger.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
@@ -136,6 +137,24 @@ it('adoptSends believes a rejection of the only attempt, also one that comes lat
   await enqueue('q');
   expect(await adopt([aSend('q')])).toEqual([{ payoutId: 'q', state: 'unknown' }]);
   expect(await adopt([{ ...aSend('q'), outcome: REJECTED }])).toEqual([{ payoutId: 'q', state: 'rejected' }]);
+});
+
+it('putBackEnded says of none that was paid late that it is cancelled', async () => {
+  await enqueue('q');
+  const attempt = await begun();
+  await finish(attempt, { kind: 'unknown', reason: 'silence' });
+  await change('p', 'unknown', 'queued');
+  expect(await adopt([{ ...aSend('p', 1, attempt.token), outcome: ACCEPTED }])).toEqual([]);
+  expect(await stateOf('p')).toBe('queued');
+  const ended = ['p', 'q'].map((payoutId) => {
+    const { request } = aSend(payoutId);
+    return { payoutId, state: 'cancelled', at: 1, by: 'zoe', reason: 'fraud', request } as const;
+  });
+  expect(await putBackEnded(connection, ended, ANN)).toEqual([
+    { payoutId: 'p', state: 'written_off' },
+    { payoutId: 'q', state: 'cancelled' },
+  ]);
+  expect([await stateOf('p'), await stateOf('q')]).toEqual(['written_off', 'cancelled']);
 });
 
 it('adoptSends looks at and takes in more sends than go over the wire together', async () => {

@@ -1,6 +1,7 @@
 -- Ends a payout again that was cancelled or written off, says a send journal, in a ledger that may have forgotten that.
 -- KEYS: the payout's record, its bucket of removed ids
--- ARGV: at, by, reason, the state that ended it, then field, value, … of the payout
+-- ARGV: at, by, reason, the state that ended it (`cancelled` makes a payout `written_off` that was paid late), then
+--   field, value, … of the payout
 -- Returns: its new state, '' if nothing had to be done
 local record, removed = unpack(KEYS, OWN + 1, OWN + 2)
 local at, by, reason, to = unpack(ARGV, 1, 4)
@@ -13,5 +14,7 @@ if not payout then
 end
 -- A send that the journals know was adopted first: what may have been paid stays open.
 if not UNSENT[payout.state] and not (payout.state == 'unknown' and to == 'written_off') then return '' end
+-- `cancelled` says that nothing was paid.
+if to == 'cancelled' and redis.call('HEXISTS', record, 'lateTxhash') == 1 then to = 'written_off' end
 move(payout, to, at, by, reason)
 return to
