@@ -105,6 +105,14 @@ describe('the accounts file of a worker', () => {
       await expect(read(accounts)).rejects.toThrow(message);
   });
 
+  it.each([0o666, 0o662])('is refused when others may write it: mode %o', async (mode) => {
+    const file = await cli.file('file.json', JSON.stringify([ONE]));
+    const readIt = () => readWorkerAccounts({ PAYOUT_ACCOUNTS_FILE: file });
+    expect(readIt).not.toThrow();
+    await chmod(file, mode);
+    expect(readIt).toThrow(/^PAYOUT_ACCOUNTS_FILE: cannot be used: .*file\.json/);
+  });
+
   it('keeps a key that was written into the file by mistake out of the error', async () => {
     const error = await read([{ platformId: 1, baseUrl: BASE_URL, secretKey: 'k-by-mistake' }]).catch(String);
     expect(error).toMatch(/^(?!.*k-by-mistake).*secretKey: is not a known field/s);

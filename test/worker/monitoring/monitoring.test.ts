@@ -40,6 +40,17 @@ it('/readyz says standing by, sending, paused, and stopped', async () => {
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
 });
 
+it('/readyz has no character that a terminal obeys, whatever someone wrote to Redis', async () => {
+  const { url, worker, readyz } = await startWatchedWorker();
+  await until('the lease', () => worker.accounts[0]?.status.role === 'sender');
+  const { ledger } = worker.accounts[0] ?? {};
+  await ledger?.pause('an operator', 'to check it');
+  const pausedReason = 'a\u009b31m\u202eb\u0085';
+  await ledger?.connection.redis.hset(ledger.connection.keys.ledger, 'pausedReason', pausedReason);
+  expect(await readyz()).toMatchObject([200, { accounts: [{ pausedReason }] }]);
+  expect(await (await fetch(`${url}/readyz`)).text()).not.toMatch(/[\u0080-\u009f\u202a-\u202e]/);
+});
+
 it('/readyz says why a journal cannot be read', async () => {
   const prepare = async (dir: string, platformId: number) =>
     mkdir(join(dir, `${platformId}.journal`), { recursive: true });
