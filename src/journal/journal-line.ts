@@ -66,7 +66,7 @@ export interface RatesLine {
   };
 }
 
-/** An approver's rejection that a worker verified. It counts even if Redis loses it or an attacker removes it. */
+/** An approver's rejection. It counts even if Redis loses it or an attacker removes it. */
 export interface RejectedLine {
   readonly rejected: RejectionNote;
 }
@@ -80,9 +80,10 @@ export interface RejectionNote {
   readonly payoutId: string;
   /** SHA-256 of the signed text, hexadecimal: what takes it back names it. */
   readonly rejection: string;
-  /** The name of the key, and its person when the worker verified it. */
+  /** The name of the key. */
   readonly by: string;
-  readonly person: string;
+  /** Its person, when the worker verified it. A worker without a keyring cannot. */
+  readonly person?: string;
 }
 
 /**

@@ -116,7 +116,7 @@ const controlLine = z.union([
   }),
   z.object({
     rejected: z.object({
-      ...{ payoutId: z.string(), rejection: sha256, by: z.string(), person: z.string() },
+      ...{ payoutId: z.string(), rejection: sha256, by: z.string(), person: z.string().exactOptional() },
     }),
   }),
   z.object({

@@ -410,6 +410,44 @@ describe('a rejection', () => {
     expect(rig.ask(rejected(payout, unrejected(rejection)))).toMatch(/^rejected: /);
   });
 
+  it('is journaled by a worker without a keyring too, and counts with and without one until its key takes it back', async () => {
+    rig = new PolicyRig(clock, FOUR_EYES);
+    const payout = signed('1');
+    const bare = { ...payout, approvals: [] };
+    const rejection = REJECTION(payout);
+    expect(rig.ask(rejected(payout))).toMatch(/^rejected: /);
+    await rig.authority.keepRejections();
+    expect(journaled()).toEqual([
+      { rejected: { payoutId: 'a', rejection: hashApproval(PLATFORM, rejection), by: 'bob' } },
+    ]);
+    rig.restart();
+    expect(rig.ask(bare)).toMatch(/^rejected: The key bob rejected it/);
+    const { lines } = rig;
+    const verifying = new PolicyRig(clock, FOUR_EYES, { keyring: KEYRING });
+    verifying.lines.push(...lines);
+    verifying.restart();
+    expect(verifying.ask(bare)).toMatch(/^rejected: The key bob rejected it/);
+    expect(verifying.ask(approved(payout, unrejected(rejection, 'alice')))).toMatch(/^rejected: /);
+    expect(verifying.ask(approved(payout, unrejected(rejection)))).toBe('send');
+    expect(rig.ask({ ...payout, approvals: [unrejected(rejection)] })).toBe('send');
+    await rig.authority.keepRejections();
+    rig.restart();
+    expect(rig.ask(bare)).toBe('send');
+  });
+
+  it('that was verified is ended in the journal by no statement that nobody verified', async () => {
+    const payout = signed('1');
+    rig.ask(rejected(payout));
+    await rig.authority.keepRejections();
+    const unverifying = new PolicyRig(clock, FOUR_EYES);
+    unverifying.lines.push(...rig.lines);
+    unverifying.restart();
+    expect(unverifying.ask({ ...payout, approvals: [] })).toMatch(/^rejected: bob rejected it/);
+    unverifying.ask({ ...payout, approvals: [unrejected(REJECTION(payout))] });
+    await unverifying.authority.keepRejections();
+    expect(unverifying.ask({ ...payout, approvals: [] })).toMatch(/^rejected: /);
+  });
+
   it('is journaled again where the write failed', async () => {
     rig.ask(rejected(signed('61')));
     rig.journal.failWith = new Error('no space left on device');

@@ -39,7 +39,7 @@ export function countRejections(
   journaled: readonly RejectionNote[] = [],
 ): RejectionCount {
   const refused = new Map<string, string>();
-  const found = new Map<string, Rejection>(journaled.map((note) => [note.rejection, note]));
+  const found = new Map<string, Rejection>(journaled.map((note) => [note.rejection, { ...note, person: note.person }]));
   for (const approval of approvals) {
     if (approval.decision !== 'reject') continue;
     const person = verify({ platformId, payoutId }, approval, keepRevoked(keyring));
@@ -61,7 +61,8 @@ export function countRejections(
       refused.set(approval.signature, `${given.person} rejected the payout, who alone can take that back`);
     } else {
       takers.set(approval.signature, person);
-      if (given?.person === person) ended.add(approval.intent);
+      // A worker without a keyring journaled the name of the key alone.
+      if (given !== undefined && (given.person === person || given.by === approval.by)) ended.add(approval.intent);
     }
   }
   const all = [...found.values()];

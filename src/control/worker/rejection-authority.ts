@@ -7,19 +7,21 @@ import { hashApproval } from '../approvals/approval.js';
 import type { ControlRuntime } from '../control-runtime.js';
 import type { HeldPayouts } from './hold-releaser.js';
 
+type RejectedBy = Pick<Payout, 'payoutId' | 'approvals'>;
+
 type RejectionRuntime = Pick<ControlRuntime, 'platformId' | 'keyring'> & {
   readonly journal: Pick<ControlRuntime['journal'], 'rejectionsOf' | 'noteRejected' | 'noteUnrejected'>;
 };
 
 /**
- * Refuses what a person rejected, before all other checks and in every mode. The journal keeps a verified rejection, which
- * Redis may lose or an attacker remove, until its person takes it back.
+ * Refuses what a person rejected, before all other checks and in every mode. The journal keeps a rejection, which Redis may
+ * lose or an attacker remove, until its person takes it back.
  */
 export class RejectionAuthority implements SendAuthority {
   readonly #runtime: RejectionRuntime;
   readonly #inner: SendAuthority | undefined;
   readonly #rejected = new Map<string, RejectionNote>();
-  readonly #takenBack = new Map<string, RejectionNote>();
+  readonly #takenBack = new Map<string, Pick<RejectionNote, 'payoutId' | 'rejection'>>();
 
   /** @param inner - decides what nobody rejected; undefined if all of it may be sent */
   constructor(runtime: RejectionRuntime, inner: SendAuthority | undefined) {
@@ -38,7 +40,7 @@ export class RejectionAuthority implements SendAuthority {
     const { journal } = this.#runtime;
     for (const payout of payouts) this.#find(payout);
     for (const [hash, { payoutId, rejection, by, person }] of this.#rejected) {
-      await journal.noteRejected({ payoutId, rejection, by, person });
+      await journal.noteRejected({ payoutId, rejection, by, ...(person === undefined ? {} : { person }) });
       this.#rejected.delete(hash);
     }
     for (const [hash, { payoutId, rejection }] of this.#takenBack) {
@@ -51,25 +53,41 @@ export class RejectionAuthority implements SendAuthority {
     const { platformId, keyring, journal } = this.#runtime;
     const journaled = journal.rejectionsOf(payoutId);
     if (approvals.length === 0 && journaled.length === 0) return undefined;
-    if (keyring === undefined) return findUnverified(platformId, approvals);
+    if (keyring === undefined) return this.#findUnverified({ payoutId, approvals }, journaled);
     const { standing, takenBack } = countRejections({ platformId, payoutId, approvals }, keyring, journaled);
     const isKept = ({ rejection }: Rejection): boolean => journaled.some((note) => note.rejection === rejection);
     for (const each of standing) if (hasPerson(each) && !isKept(each)) this.#rejected.set(each.rejection, each);
-    for (const each of takenBack) if (hasPerson(each) && isKept(each)) this.#takenBack.set(each.rejection, each);
+    for (const each of takenBack) if (isKept(each)) this.#takenBack.set(each.rejection, each);
     const [first] = standing;
     return first && holdRejected({ person: first.person, by: first.by, reason: first.approval?.reason ?? '' });
   }
+
+  /**
+   * Without a keyring Redis decides what is sent, so it also decides what is not. The journal keeps that, too: a Redis that
+   * came back older has forgotten it. What a worker with a keyring journaled is not ended there by what nobody verified.
+   */
+  #findUnverified({ payoutId, approvals = [] }: RejectedBy, journaled: readonly RejectionNote[]): Hold | undefined {
+    const { platformId } = this.#runtime;
+    const ended = new Set(approvals.flatMap(({ decision, intent }) => (decision === 'unreject' ? [intent] : [])));
+    const notes = new Map<string, RejectionNote & { readonly reason?: string }>(
+      journaled.map((note) => [note.rejection, note]),
+    );
+    for (const each of approvals) {
+      if (each.decision !== 'reject') continue;
+      const [rejection, { by, reason }] = [hashApproval(platformId, each), each];
+      const known = notes.get(rejection);
+      notes.set(rejection, { payoutId, rejection, by, ...known, reason });
+      if (known === undefined && !ended.has(rejection)) this.#rejected.set(rejection, { payoutId, rejection, by });
+    }
+    for (const note of journaled)
+      if (ended.has(note.rejection) && note.person === undefined) this.#takenBack.set(note.rejection, note);
+    const first = [...notes.values()].find(({ rejection }) => !ended.has(rejection));
+    return first && holdRejected({ person: first.person, by: first.by, reason: first.reason ?? '' });
+  }
 }
 
-function hasPerson(rejection: Rejection): rejection is Rejection & RejectionNote {
+function hasPerson(rejection: Rejection): rejection is Rejection & Required<RejectionNote> {
   return rejection.person !== undefined;
-}
-
-/** Without a keyring Redis decides what is sent, so it also decides what is not. */
-function findUnverified(platformId: number, approvals: NonNullable<Payout['approvals']>): Hold | undefined {
-  const takenBack = new Set(approvals.flatMap(({ decision, intent }) => (decision === 'unreject' ? [intent] : [])));
-  const first = approvals.find((each) => each.decision === 'reject' && !takenBack.has(hashApproval(platformId, each)));
-  return first && holdRejected(first);
 }
 
 const EVERY_MS = 1_000;
