@@ -11,7 +11,8 @@ import { untilEnded, type Environment } from '../chaos/processes.js';
 import { UNSIGNED } from '../signing.js';
 import type { CrashedProgram, Run } from './run.js';
 
-const WITHIN_MS = 60_000;
+// After each outcome that is unknown a worker waits half a minute.
+const WITHIN_MS = 180_000;
 
 const SENT = ['P-0', 'P-1'];
 
@@ -78,7 +79,8 @@ const CANCELLED = { ...payout('cancelled'), notBefore: '2099-01-01T00:00:00Z' };
 type Asked = Readonly<{ answered: readonly string[]; isCancelled?: boolean; signal: string | null }>;
 
 /**
- * What a program answered before it ended is sent without it. Then all is asked again, and everything is paid once.
+ * What a program answered before it ended is sent without it. Then all is asked again, and everything is paid once, or is
+ * `unknown` and paid at most once.
  * @param keepsOrder - of calls at the same time, too
  */
 function crashedEnqueuer(
@@ -104,8 +106,10 @@ function crashedEnqueuer(
       await untilKept(run, asked);
       const again = await ask(run, {});
       await untilKept(run, { ...again, answered: PAYOUTS.map(({ payoutId }) => payoutId) });
+      const { completed, unknown } = await run.producer.stats();
       const paid = run.sandbox.payments().length;
-      if (paid !== PAYOUTS.length) throw new Error(`${paid} payments`);
+      if (paid < completed || paid > completed + unknown || completed + unknown !== PAYOUTS.length)
+        throw new Error(`${paid} payments, ${completed} completed, ${unknown} unknown`);
       return asked.signal === 'SIGKILL';
     },
   };
@@ -205,11 +209,14 @@ async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: 
   }
 }
 
+/** A worker that had no processor for seconds resets its request, as another may send by then: that is `unknown`. */
 async function untilKept({ producer }: Run, { answered, isCancelled }: Asked) {
-  const isCompleted = async (payoutId: string) => (await producer.get(payoutId))?.state === 'completed';
-  const areCompleted = async () => (await Promise.all(answered.map(isCompleted))).every(Boolean);
-  await until(`${answered.join()} are completed`, areCompleted, WITHIN_MS);
-  const state = (await producer.get(CANCELLED.payoutId))?.state;
-  if (isCancelled && state !== 'cancelled')
-    throw new Error(`the cancellation was answered, and it is ${String(state)}`);
+  const readState = async (payoutId: string) => (await producer.get(payoutId))?.state ?? 'lost';
+  const readStates = async () => Promise.all(answered.map(readState));
+  const areSettled = async () => (await readStates()).every((state) => state === 'completed' || state === 'unknown');
+  await until(`${answered.join()} are settled`, areSettled, WITHIN_MS).catch(async (error: unknown) => {
+    throw new Error(`${(error as Error).message}, they are ${(await readStates()).join()}`);
+  });
+  const state = await readState(CANCELLED.payoutId);
+  if (isCancelled && state !== 'cancelled') throw new Error(`the cancellation was answered, and it is ${state}`);
 }

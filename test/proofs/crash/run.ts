@@ -48,13 +48,14 @@ async function tryPoints(program: CrashedProgram, options: RunOptions, jobs: num
   const points = steps.flatMap((step) => ['before' as const, 'after' as const].map((side) => ({ step, side })));
   print(`${name}: ${steps.length} steps recorded, ${points.length} crash points`);
   const waiting = points.values();
-  let [failed, unreached] = [0, 0];
+  let [failed, unreached, unknown] = [0, 0, 0];
   const work = async () => {
     for (const { step, side } of waiting) {
       try {
         const isReached = await inRun(options, async (run) => {
           const reached = await program.crash(run, { CRASH_STEP: step, CRASH_SIDE: side });
           insistOnPayments(run);
+          unknown += (await run.producer.stats()).unknown;
           return reached;
         });
         if (!isReached) unreached += 1;
@@ -66,6 +67,7 @@ async function tryPoints(program: CrashedProgram, options: RunOptions, jobs: num
   };
   await Promise.all(Array.from({ length: jobs }, work));
   print(`${name}: ${points.length} points done, ${failed} failed, ${unreached} not reached (the timing differed)`);
+  print(`${name}: ${unknown} payouts ended as unknown`);
   return { passed: points.length - failed, failed };
 }
 
