@@ -121,7 +121,7 @@ it('begin moves the payout to sending, counts it, and notes its journal and that
   rig.advance(1_500);
   const journal = { ...JOURNAL, journalId: 'j-two', sends: 41, token: 'before' };
   const asked = { ...(await nextBegin(sender, lease, 'p')), journal, inFlightMs: 7_000 };
-  expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sendCount: 1, acts: 0 });
+  expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sendCount: 1, acts: 0, isIndexed: true });
   expect(await read()).toMatchObject({
     ...{ state: 'sending', attempt: 1 },
     ...{ createdAt: '2030-01-01T00:00:00.000Z', updatedAt: '2030-01-01T00:00:01.500Z' },
@@ -177,7 +177,12 @@ it('begin is refused by a ledger that counts fewer acts of people, and tells how
   const differs = { kind: 'sends_differ', sendCount: 0, last: '', acts };
   expect(await refuse(lease, { acts: acts + 1 })).toEqual(differs);
   const asked = await nextBegin(sender, lease, 'p');
-  expect(await sender.beginSend({ ...asked, acts: acts - 1 })).toEqual({ kind: 'begun', sendCount: 1, acts });
+  expect(await sender.beginSend({ ...asked, acts: acts - 1 })).toEqual({
+    kind: 'begun',
+    sendCount: 1,
+    acts,
+    isIndexed: true,
+  });
 });
 
 it('begin is refused by a ledger that saw fewer heartbeats than it acknowledged: it came back older', async () => {
