@@ -25,6 +25,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         description: 'list the payouts in a state, or of a batch',
         load: async () => (await import('./list/list-command.js')).defineListCommand,
       },
+      {
+        usage: 'export',
+        description: 'write all that is known of the account as JSON lines: payouts, sends, acts, events',
+        load: async () => (await import('./list/export-command.js')).defineExportCommand,
+      },
     ],
   },
   {

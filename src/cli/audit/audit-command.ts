@@ -227,7 +227,7 @@ export async function withJournal<Result>(
 }
 
 /** Oldest first, in pages. The first page may be empty. */
-async function* readAuditRows(
+export async function* readAuditRows(
   folder: JournalFolder,
   since: number,
   until: number,
