@@ -92,7 +92,7 @@ async function beginInTurn(account: HeldAccount, { payoutId, txhash }: SentPayou
   const begun = senderLedger.beginSend({ ...attempt, ...line, ...given });
   // The command is written in a microtask.
   await nextTurn();
-  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash } as const, NO_BREAKER, 0);
+  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', gatewayId: txhash } as const, NO_BREAKER, 0);
   const recorded = Promise.all([begun, finished]).then(([begin, finish]) => {
     insist(begin.kind === 'begun', begin);
     insist(finish.recorded, finish);

@@ -133,7 +133,7 @@ async function sendSome(account: SampleAccount): Promise<void> {
     const payoutId = `bonus:${index}`;
     const given = { amount: '120', paymentId: 6, batch: BATCH };
     if (index % 8 === 0) await account.sendAs(payoutId, { kind: 'rejected', message: 'Invalid address' }, given);
-    else await account.sendAs(payoutId, { kind: 'accepted', txhash: `b0${index}` }, given);
+    else await account.sendAs(payoutId, { kind: 'accepted', gatewayId: `b0${index}` }, given);
     if (index % 8 !== 0 && index < 20)
       await account.ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '1' });
   }
@@ -190,7 +190,11 @@ async function enqueueBatches(account: SampleAccount): Promise<void> {
           given,
         );
       else {
-        await account.sendAs(payoutId, { kind: 'accepted', txhash: `4f1d${index}e${number}a7c09b52d8830f6e12` }, given);
+        await account.sendAs(
+          payoutId,
+          { kind: 'accepted', gatewayId: `4f1d${index}e${number}a7c09b52d8830f6e12` },
+          given,
+        );
         await account.ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '1' });
       }
     }

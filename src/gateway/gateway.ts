@@ -24,12 +24,12 @@ export interface Gateway extends WithdrawGateway, StatusGateway, FactsGateway {
 export interface StatusGateway {
   /**
    * Progress of a payment.
-   * @param txhash - from the withdrawal's acceptance
-   * @throws InvalidInputError if the txhash names no transaction
-   * @throws GatewayRejectedError if the gateway does not know the transaction
+   * @param gatewayId - from the withdrawal's acceptance
+   * @throws InvalidInputError if it names no payment
+   * @throws GatewayRejectedError if the gateway does not know the payment
    * @throws GatewayUnavailableError, GatewayInvalidResponseError
    */
-  getStatus(txhash: string): Promise<PaymentStatus>;
+  getStatus(gatewayId: string): Promise<PaymentStatus>;
   /** @returns in what a status is not of this payment, or leaves it out; empty if it is the payment */
   comparePayment(status: PaymentStatus, payment: ComparedPayment): PaymentDifference[];
 }
@@ -61,6 +61,14 @@ export interface FactsGateway {
   readCurrencies(): Promise<CurrencyList>;
   /** @param currencies - a code that only one of them has becomes its id */
   readBalances(currencies: readonly Currency[]): Promise<BalanceList>;
+}
+
+/** What a payment is called. */
+export interface PaymentNames {
+  /** At the gateway: by this it is asked for, and no two payouts share it. 1 to 256 printable characters. */
+  readonly gatewayId: string;
+  /** On the chain. Absent while the gateway does not tell it; several payments may share one transaction. */
+  readonly txhash?: string;
 }
 
 /** What the gateway can pay. */
@@ -122,6 +130,8 @@ export interface PaymentWallet {
 export interface PaymentStatus {
   /** `paid` and `failed` are final. */
   readonly kind: 'pending' | 'paid' | 'failed';
+  /** As in {@link PaymentNames}; told in every status once it was told. */
+  readonly txhash?: string;
   readonly paymentId?: number;
   readonly addressTo?: string;
   /** Decimal strings, every digit kept. */
@@ -154,7 +164,7 @@ export interface WithdrawRequest {
  */
 export type SentOutcome = Timed &
   (
-    | { readonly kind: 'accepted'; readonly txhash: string }
+    | ({ readonly kind: 'accepted' } & PaymentNames)
     | ({ readonly kind: 'rejected'; readonly message: string } & Responded)
     | ({ readonly kind: 'unknown'; readonly reason: string } & Responded)
   );

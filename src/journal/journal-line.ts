@@ -1,6 +1,6 @@
 import type { EndedPayout, JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
 import type { STORED_FORMAT } from '../base/stored-format.js';
-import type { WithdrawRequest } from '../gateway/gateway.js';
+import type { PaymentNames, WithdrawRequest } from '../gateway/gateway.js';
 
 /**
  * The lines of a send journal: one JSON object a line, whose fields show its kind. In a file every line also has
@@ -185,7 +185,7 @@ export interface SignedSend {
 
 /** The outcome of a send, as its sender saw it. */
 export type JournaledOutcome =
-  | { readonly kind: 'accepted'; readonly txhash: string }
+  | ({ readonly kind: 'accepted' } & PaymentNames)
   | { readonly kind: 'rejected'; readonly message: string }
   /** Its request was reset, and may still be on its way until then (wall clock, ms). */
   | { readonly kind: 'unknown'; readonly reason: string; readonly inFlightUntil: number }

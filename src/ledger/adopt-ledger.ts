@@ -94,7 +94,7 @@ async function adoptSend(
   { payoutId, attempt, token, request, outcome, inFlightMs }: SendToAdopt,
   { by, reason }: Actor,
 ): Promise<unknown> {
-  const txhash = outcome?.kind === 'accepted' ? outcome.txhash : '';
+  const txhash = outcome?.kind === 'accepted' ? outcome.gatewayId : '';
   const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : txhash;
   return run(
     'adopt-send',

@@ -282,7 +282,7 @@ function toEnded({ payoutId, state, history, ...payout }: Payout): EndedPayout |
 function describeResult(result: SentOutcome): [to: string, txhash: string, message: string] {
   switch (result.kind) {
     case 'accepted':
-      return ['in_progress', result.txhash, ''];
+      return ['in_progress', result.gatewayId, ''];
     case 'rejected':
       return ['rejected', '', toLine(result.message)];
     case 'unknown':

@@ -85,7 +85,7 @@ export class WithdrawJobs {
     switch (outcome.kind) {
       case 'accepted':
         await this.#active.runtime.relay.tryDeliverSent(payoutId);
-        return `accepted: ${outcome.txhash}`;
+        return `accepted: ${outcome.gatewayId}`;
       case 'rejected':
         throw new ExpectedEndError(`rejected: ${outcome.message}`);
       case 'unknown':

@@ -187,7 +187,7 @@ beforeAll(async () => {
   account = await openSampleAccount();
   env = { GATEWAY_PLATFORM_ID: String(account.connection.platformId) };
   await account.sendAs(ID, { kind: 'rejected', message: MESSAGE });
-  await account.sendAs('paid', { kind: 'accepted', txhash: TXHASH }, { amount: '1234567.123456789' });
+  await account.sendAs('paid', { kind: 'accepted', gatewayId: TXHASH }, { amount: '1234567.123456789' });
   await account.sendAs('short', { kind: 'unknown', reason: 'no complete response within 120000 ms' }, { batch: 'b' });
   await account.enqueue('held', { batch: 'b', requestedBy: 'Ann' });
   await account.sender.holdPayout('held', 0, HOLD);

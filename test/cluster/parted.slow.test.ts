@@ -47,7 +47,7 @@ it('a slot that moves lets nothing be half done, and nothing read as absent that
   for (const payoutId of ['sent', 'poll']) {
     const attempt = await nextBegin(sender, lease, payoutId);
     await sender.beginSend(attempt);
-    await sender.finishSend(attempt, { kind: 'accepted', txhash: `hash-${payoutId}` }, NO_BREAKER, 0);
+    await sender.finishSend(attempt, { kind: 'accepted', gatewayId: `hash-${payoutId}` }, NO_BREAKER, 0);
   }
   const begun = await nextBegin(sender, lease, 'begun');
   await sender.beginSend(begun);
@@ -60,7 +60,7 @@ it('a slot that moves lets nothing be half done, and nothing read as absent that
       expect(results.map(({ kind }) => kind)).toEqual(payoutIds.map(() => 'exists'));
     },
     'enqueue another': async () => ledger.enqueue([aPayout(`new-${randomInt(1e9)}`)]),
-    finish: async () => sender.finishSend(begun, { kind: 'accepted', txhash: 'hash-begun' }, NO_BREAKER, 0),
+    finish: async () => sender.finishSend(begun, { kind: 'accepted', gatewayId: 'hash-begun' }, NO_BREAKER, 0),
     begin: async () => sender.beginSend(next),
     poll: async () =>
       ledger.change({ payoutId: 'poll', from: 'in_progress', to: 'completed' }).catch((error: unknown) => {

@@ -48,7 +48,7 @@ describe('payouts that are looked for', () => {
     await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
     const june = { amount: '77', batch: 'june' };
     const refused = { kind: 'rejected', message: 'Insufficient balance' } as const;
-    await account.sendAs('paid', { kind: 'accepted', txhash: '0xABC$&' }, { ...june, reference: 'Rent' });
+    await account.sendAs('paid', { kind: 'accepted', gatewayId: '0xABC$&' }, { ...june, reference: 'Rent' });
     await account.sendAs('refused', refused, { ...june, metadata: { invoice: 77 } });
     await account.sendAs('lost', { kind: 'unknown', reason: 'no response' }, { ...june, amount: '5', paymentId: 12 });
     await account.enqueue('tagged', { addressTo: `${ADDRESS}:4711`, notBefore: '2031-05-06T07:08:09Z' });
@@ -168,7 +168,7 @@ describe('every text of others', () => {
     const batch = { reference: INJECTION, batch: 'evil', metadata: { [INJECTION]: INJECTION } };
     const given = { ...batch, addressTo: `wallet:${INJECTION}` };
     await account.sendAs('evil', { kind: 'rejected', message: INJECTION }, given);
-    await account.sendAs('evil-2', { kind: 'accepted', txhash: `"><img/src=x>` }, given);
+    await account.sendAs('evil-2', { kind: 'accepted', gatewayId: `"><img/src=x>` }, given);
     await account.sendAs('evil-3', { kind: 'unknown', reason: INJECTION }, given);
     await account.sendAs('evil-4', { kind: 'rejected', message: INJECTION }, given);
     const decided = { by: INJECTION, reason: INJECTION } as const;

@@ -22,7 +22,7 @@ interface Arrival {
 export class ScriptedGateway implements WithdrawGateway {
   readonly connections: ScriptedConnection[] = [];
   readonly arrivals: Arrival[] = [];
-  outcome: WithdrawOutcome = { kind: 'accepted', txhash: 'h', durationMs: 100 };
+  outcome: WithdrawOutcome = { kind: 'accepted', gatewayId: 'h', durationMs: 100 };
   responseMs = 100;
   opensUsable = true;
   resendsForMs = 0;

@@ -235,7 +235,7 @@ it('a logger that throws, itself or for its children, costs no response, and fai
     // The second repeats the request differently, which is logged too.
     for (const more of ['', ',"amount":9']) {
       const client = await clientFor(`{"result":1,"txhash":"abc"${more}}`);
-      expect(await client.withdraw(REQUEST)).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+      expect(await client.withdraw(REQUEST)).toMatchObject({ kind: 'accepted', gatewayId: 'abc' });
     }
     const refusing = await clientFor('{"result":0,"message":"No"}');
     expect(await refusing.withdraw(REQUEST)).toMatchObject({ kind: 'rejected', message: 'No' });

@@ -47,7 +47,7 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
 
   it('sends the signed payload and the hash to the byte, once, and closes', async () => {
     const { outcome, server } = await attempt(responding(httpResponse(200, ACCEPTED)));
-    expect(outcome).toEqual({ kind: 'accepted', txhash: 'abc', durationMs: expect.any(Number) });
+    expect(outcome).toEqual({ kind: 'accepted', gatewayId: 'abc', txhash: 'abc', durationMs: expect.any(Number) });
     expect(server.requests).toHaveLength(1);
     const [head, body] = server.requests[0]?.split('\r\n\r\n') ?? [];
     expect(body).toMatch(
@@ -62,7 +62,7 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
   const gzipped = gzipSync(ACCEPTED);
   const zip = ['Content-Encoding: gzip'];
   const chunked = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n`;
-  const [accepted, unknown] = [{ kind: 'accepted', txhash: 'abc' }, { kind: 'unknown' }] as const;
+  const [accepted, unknown] = [{ kind: 'accepted', gatewayId: 'abc' }, { kind: 'unknown' }] as const;
   const cutOff = { ...unknown, durationMs: expect.any(Number) as unknown as number };
   it.each<[string, RawGatewayBehaviour, Partial<WithdrawOutcome>]>([
     ['gzip', responding(httpResponse(200, gzipped, zip)), accepted],
@@ -122,7 +122,7 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
 
   it('a late response counts', async () => {
     const { outcome } = await attempt(respondingAfter(400), { timeoutMs: 50, connectTimeoutMs: 300 });
-    expect(outcome).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+    expect(outcome).toMatchObject({ kind: 'accepted', gatewayId: 'abc' });
     expect(outcome.kind === 'accepted' ? outcome.durationMs : 0).toBeGreaterThan(350);
   });
 

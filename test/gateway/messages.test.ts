@@ -203,9 +203,9 @@ describe('the response to a withdrawal is', () => {
     '{"result":1,"txhash":"abc","result":1}',
   ])('accepted: %s', (body) => {
     for (const status of [200, 201, 400, 429, 500, 503]) {
-      expect(classify(body, status)).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+      expect(classify(body, status)).toMatchObject({ kind: 'accepted', gatewayId: 'abc' });
     }
-    expect(classify(gzipSync(body), 200, 'GZip')).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+    expect(classify(gzipSync(body), 200, 'GZip')).toMatchObject({ kind: 'accepted', gatewayId: 'abc' });
   });
 
   it.each([
@@ -291,7 +291,7 @@ describe('the response to a withdrawal is', () => {
   it('an acceptance that names the fields that it repeats differently', () => {
     const body = Buffer.from('{"result":1,"txhash":"x","payment_id":"10","amount":15,"address_to":"abc:1"}');
     expect(classifyWithdrawResponse({ status: 200, contentEncoding: '', body }, REQUEST)).toEqual({
-      outcome: { kind: 'accepted', txhash: 'x' },
+      outcome: { kind: 'accepted', gatewayId: 'x', txhash: 'x' },
       differing: ['amount'],
     });
   });
@@ -309,7 +309,7 @@ it('of any JSON nothing is accepted without a txhash or rejected without a messa
       (some, status) => {
         const outcome = classify(`{${some.map(([name, json]) => `"${name}":${json}`).join()}}`, status);
         seen[outcome.kind] = (seen[outcome.kind] ?? 0) + 1;
-        if (outcome.kind === 'accepted') expect(outcome.txhash).toMatch(/^[!-~]{1,256}$/);
+        if (outcome.kind === 'accepted') expect(outcome.gatewayId).toMatch(/^[!-~]{1,256}$/);
         if (outcome.kind === 'rejected') expect(outcome.message.trim()).not.toBe('');
       },
     ),

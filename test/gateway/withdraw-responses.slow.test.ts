@@ -112,7 +112,7 @@ it('of 20,000 random responses over a socket none is accepted without a txhash, 
           const outcome = await connection.withdraw(request, { mayWrite: () => true });
           seen[outcome.kind] = (seen[outcome.kind] ?? 0) + 1;
           expect(['accepted', 'rejected', 'unknown']).toContain(outcome.kind);
-          if (outcome.kind === 'accepted') expect(outcome.txhash).toBe('abc');
+          if (outcome.kind === 'accepted') expect(outcome.gatewayId).toBe('abc');
           if (outcome.kind === 'rejected') expect(outcome.message).not.toBe('');
           // No response that arrived completely is lost on the way through the socket.
           if (whole !== undefined) expect(outcome.kind).toBe(classifyWithdrawResponse(whole, request).outcome.kind);

@@ -22,7 +22,7 @@ afterEach(() => {
 
 const read = async () => readJournal(folder.dir, 1);
 const PEER = { journalId: 'j-two', host: 'host-2', dir: '/journal' };
-const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+const ACCEPTED = { kind: 'accepted', gatewayId: 'h' } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'refused' } as const;
 
 describe('a journal that two processes write', () => {
@@ -237,7 +237,7 @@ describe('the items of a journal', () => {
       LEDGER,
       { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' }, outcomeAt: 1_900_000_000_500 },
       { peers: [PEER] },
-      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' }, outcomeAt: 1_900_000_000_500 },
+      { ...q, outcome: { kind: 'accepted', gatewayId: 'h-q' }, outcomeAt: 1_900_000_000_500 },
       LEDGER,
       adopted,
       r,

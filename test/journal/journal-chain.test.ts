@@ -44,7 +44,7 @@ async function writeSome() {
   const journal = await folder.bound();
   for (const [index, payoutId] of ['p', 'q', 'r'].entries()) {
     await journal.append(aSend(payoutId, index + 1));
-    if (payoutId !== 'r') journal.noteOutcome(aSend(payoutId, index + 1), { kind: 'accepted', txhash: payoutId }, 5);
+    if (payoutId !== 'r') journal.noteOutcome(aSend(payoutId, index + 1), { kind: 'accepted', gatewayId: payoutId }, 5);
   }
   await journal.close();
   return folder.texts();
@@ -149,7 +149,7 @@ describe('processes that write at the same time', () => {
     const stopped = await folder.open();
     await folder.addLines(Array.from({ length: 2_499 }, (_, index) => aSend(`p-${index + 2}`, index + 2)));
     await one.reload();
-    stopped.noteOutcome(aSend('late', 1), { kind: 'accepted', txhash: 'h' }, 5);
+    stopped.noteOutcome(aSend('late', 1), { kind: 'accepted', gatewayId: 'h' }, 5);
     await stopped.close();
     await one.reload();
     expect(one.knows('p-2500', 1)).toBe(true);

@@ -49,7 +49,7 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
       { kind: 'rejected', message: 'no' },
       NOT_SENT,
       { kind: 'unknown', reason: 'silence', inFlightUntil: 0 },
-      { kind: 'accepted', txhash: 'h' },
+      { kind: 'accepted', gatewayId: 'h' },
     ];
     for (const [index, outcome] of kinds.entries()) {
       await journal.append(send('p', index + 1));
@@ -227,7 +227,7 @@ describe('files with signed sends', () => {
 });
 
 describe('sends of processes without keys', () => {
-  const accepted: JournaledOutcome = { kind: 'accepted', txhash: 'h' };
+  const accepted: JournaledOutcome = { kind: 'accepted', gatewayId: 'h' };
   const result = (payoutId: string, outcome: JournaledOutcome): object => ({
     ...{ payoutId, attempt: 1, token: 't-1', outcome },
     at: 5,

@@ -50,7 +50,7 @@ it.each<[string, object]>([
   ],
   ['peers', { peers: [{ journalId: 'j', host: 'h', dir: '/d' }] }],
   ['a send with its currency', journaled(MINE, { request: { ...REQUEST, symbol: 'USD' } })],
-  ['an acceptance', resultOf({ kind: 'accepted', txhash: 'h' })],
+  ['an acceptance', resultOf({ kind: 'accepted', gatewayId: 'h' })],
   ['a rejection', resultOf({ kind: 'rejected', message: 'no' })],
   ['an unknown outcome', resultOf({ kind: 'unknown', reason: 'silence', inFlightUntil: 5 })],
   ['a send that was none', resultOf({ kind: 'not_sent', reason: 'refused' })],
@@ -64,7 +64,7 @@ it.each([
   { ...journaled(MINE), request: { ...REQUEST, symbol: null } },
   resultOf({ kind: 'accepted' }),
   resultOf({ kind: 'paid', txhash: 'h' }),
-  { ...resultOf({ kind: 'accepted', txhash: 'h' }), token: undefined },
+  { ...resultOf({ kind: 'accepted', gatewayId: 'h' }), token: undefined },
   { ledgerId: 'L', epoch: 1 },
   { ledgerId: 'L', epoch: 1, sends: 2 },
   { ledgerId: 'L', epoch: 1.5, sends: 2, token: '' },
@@ -173,7 +173,7 @@ it('a send has its own outcome, whichever sends stand between the two', () => {
   noteSend({ ...MINE, payoutId: 'q' });
   noteOutcome(THEIRS, NOT_SENT);
   expect(view.lastSends(9)[0]).toEqual(journaled(MINE));
-  noteOutcome(MINE, { kind: 'accepted', txhash: 'h' });
+  noteOutcome(MINE, { kind: 'accepted', gatewayId: 'h' });
   expect(view.lastSends(9).map(({ outcome }) => outcome?.kind)).toEqual(['accepted', undefined]);
 });
 
@@ -182,7 +182,7 @@ it.each(['not_sent', 'accepted', 'rejected', 'unknown'] as const)(
   (kind) => {
     const isKnown = kind !== 'not_sent';
     noteSend(MINE);
-    noteOutcome(MINE, { kind, txhash: 'h', message: 'm', reason: 'r', inFlightUntil: 0 });
+    noteOutcome(MINE, { kind, gatewayId: 'h', message: 'm', reason: 'r', inFlightUntil: 0 });
     expect([view.knows('p', 1), view.knowsFromAnother(THEIRS), view.has(MINE)]).toEqual([isKnown, isKnown, true]);
     expect(view.lastSends(1).map(wasSent)).toEqual([isKnown]);
   },

@@ -110,7 +110,7 @@ it('removePayouts leaves a txhash to the payout that has it, where the removed o
 
 it('removePayouts forgets the txhash of each', async () => {
   for (const payoutId of ['p', 'q']) {
-    await finish(await begun(payoutId), { kind: 'accepted', txhash: `h-${payoutId}` });
+    await finish(await begun(payoutId), { kind: 'accepted', gatewayId: `h-${payoutId}` });
     await change(payoutId, 'in_progress', 'completed');
   }
   expect(await removePayouts(connection, 'completed', clock.wallNow() + 1, 10)).toHaveLength(2);

@@ -32,7 +32,7 @@ import { removePayouts } from './support/remove-payouts.js';
 
 useAccount();
 
-const ACCEPTED = { kind: 'accepted', txhash: 'hash-new' } as const;
+const ACCEPTED = { kind: 'accepted', gatewayId: 'hash-new' } as const;
 
 const sha1 = (text: string) => createHash('sha1').update(text).digest('hex');
 const formatOf = async () => redis.hget(keys.ledger, 'format');
@@ -71,7 +71,7 @@ describe('the index of transactions', () => {
 
   it('finds a transaction in any spelling, and forgets it with its payout', async () => {
     const txhash = `0x${'AB'.repeat(32)}`;
-    await finish(await begun('p'), { kind: 'accepted', txhash });
+    await finish(await begun('p'), { kind: 'accepted', gatewayId: txhash });
     await finish(await begun('q'), { kind: 'unknown', reason: 'lost' });
     const bucket = keys.txhashBucket(txhash);
     expect(await redis.hgetall(bucket)).toEqual({ [sha1('ab'.repeat(32)).slice(3, 23)]: 'p' });

@@ -14,7 +14,7 @@ afterEach(async () => world.close());
 const journalOne = (ledgerId: string, sends: number, ...lines: readonly JournalLine[]) =>
   aJournal('j-one', { ledgerId, epoch: 1, sends, token: '' }, ...lines);
 
-const accepted = (txhash: string) => ({ kind: 'accepted', txhash }) as const;
+const accepted = (txhash: string) => ({ kind: 'accepted', gatewayId: txhash }) as const;
 const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
 const UNKNOWN = { kind: 'unknown', reason: 'no response', inFlightUntil: 0 } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'the connection ended' } as const;

@@ -49,7 +49,7 @@ async function makeScenario(isGap: boolean): Promise<[AdoptionWorld, Scenario]> 
   const [a, b] = [await made.addHost('a'), await made.addHost('b')];
   await made.enqueue('P-1', 'P-2', 'P-3', 'P-4');
   const copy = await made.copy();
-  await a.send('P-1', { kind: 'accepted', txhash: 'h-1' });
+  await a.send('P-1', { kind: 'accepted', gatewayId: 'h-1' });
   await b.send('P-2', { kind: 'rejected', message: 'no funds' });
   await a.send('P-3');
   await made.putBack(copy);

@@ -32,7 +32,7 @@ async function bring(txhash = 'h-1') {
 async function accept(txhash: string) {
   const { sender } = account;
   const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
-  await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
+  await sender.finishSend(attempt, { kind: 'accepted', gatewayId: txhash }, NO_BREAKER, 0);
 }
 
 async function poll(
@@ -152,7 +152,7 @@ it('the txhash that an operator gave vouches for no later one', async () => {
 
 it('a status of another payment is not believed where a journal gave the txhash', async () => {
   const { paymentId, amount, addressTo } = aPayout('p');
-  const outcome = { kind: 'accepted', txhash: 'h-1' } as const;
+  const outcome = { kind: 'accepted', gatewayId: 'h-1' } as const;
   const send = {
     payoutId: 'p',
     attempt: 1,

@@ -132,7 +132,7 @@ it('the head of the last line is published once, and again where that did not ar
   const { journal, published, logged, redis, publisher, headOnDisk } = await open();
   await journal.append(aSend('p', 1));
   // Nobody waits for this line; closing the journal does.
-  journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
+  journal.noteOutcome(aSend('p', 1), { kind: 'accepted', gatewayId: 'h' }, 5);
   await journal.close();
   redis.fails = true;
   await publisher.publishLast();

@@ -15,7 +15,7 @@ import { type About, never, once, type World, type WorldProcess } from './world.
 
 const LIMIT_MS = 1_000;
 
-type Verdict = Readonly<{ kind: 'accepted'; txhash: string } | { kind: 'rejected'; message: string }>;
+type Verdict = Readonly<{ kind: 'accepted'; gatewayId: string } | { kind: 'rejected'; message: string }>;
 
 export type GatewayBook = ReturnType<typeof openGateway>;
 
@@ -60,9 +60,9 @@ export function openGateway(
       if (rejects) return { kind: 'rejected', message: 'not enough balance' };
       if (payments.has(wallet) && !mayBreak('once')) world.fail(`twice: ${wallet} was paid before`);
       watcher?.paid(request);
-      const txhash = `tx-${book.arrivals}`;
-      payments.set(wallet, txhash);
-      return { kind: 'accepted', txhash };
+      const gatewayId = `tx-${book.arrivals}`;
+      payments.set(wallet, gatewayId);
+      return { kind: 'accepted', gatewayId };
     },
   };
   return book;

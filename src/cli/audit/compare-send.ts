@@ -47,8 +47,8 @@ export function compareSend(send: JournalEntry, found: AuditedRecord, removal: R
     return one(send, 'not_in_ledger', message, OLDER);
   }
   if (attempts.isNewest(send)) return compareState(send, payout);
-  if (send.outcome?.kind !== 'accepted' || isSameTxhash(send.outcome.txhash, payout.txhash)) return NOTHING;
-  const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and the payout was sent again after it (attempt ${payout.attempt})`;
+  if (send.outcome?.kind !== 'accepted' || isSameTxhash(send.outcome.gatewayId, payout.txhash)) return NOTHING;
+  const message = `attempt ${attempt} was accepted (txhash ${send.outcome.gatewayId}), and the payout was sent again after it (attempt ${payout.attempt})`;
   return one(send, 'sent_again', message, PAID_TWICE);
 }
 
@@ -67,7 +67,7 @@ export function compareAccepted(sends: readonly JournalEntry[]): Finding[] {
 }
 
 function txhashOf({ outcome }: JournalEntry): string | undefined {
-  return outcome?.kind === 'accepted' ? outcome.txhash : undefined;
+  return outcome?.kind === 'accepted' ? outcome.gatewayId : undefined;
 }
 
 const REMOVED =
@@ -146,8 +146,8 @@ function compareState(send: JournalEntry, payout: Payout): SendComparison {
   const hasTransaction = WITH_TRANSACTION.has(state);
   if (hasTransaction && isVouched) return { findings: [], isOnWord: true };
   if (outcome?.kind === 'accepted' && hasTransaction) {
-    if (isSameTxhash(txhash, outcome.txhash)) return NOTHING;
-    const message = `the gateway gave txhash ${outcome.txhash}; the ledger says ${state} with ${txhash ?? 'none'}`;
+    if (isSameTxhash(txhash, outcome.gatewayId)) return NOTHING;
+    const message = `the gateway gave txhash ${outcome.gatewayId}; the ledger says ${state} with ${txhash ?? 'none'}`;
     return one(send, 'txhash', message, ALTERED);
   }
   const kind = outcome?.kind ?? 'unknown';
@@ -163,7 +163,7 @@ export function describeOutcome({ outcome }: Pick<JournalEntry, 'outcome'>): str
     case undefined:
       return 'sent, without an outcome';
     case 'accepted':
-      return `accepted, txhash ${outcome.txhash}`;
+      return `accepted, txhash ${outcome.gatewayId}`;
     case 'rejected':
       return 'rejected by the gateway';
     case 'unknown':

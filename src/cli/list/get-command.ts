@@ -82,7 +82,7 @@ async function requireRemoved(context: CliContext, key: ArchiveKey): Promise<Arc
 async function noTxhash(context: CliContext, txhash: string, place: string | undefined): Promise<string> {
   const notFound = `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
   const sends = await describeSends(context, ({ outcome }) => {
-    return outcome?.kind === 'accepted' && isSameTxhash(outcome.txhash, txhash);
+    return outcome?.kind === 'accepted' && isSameTxhash(outcome.gatewayId, txhash);
   });
   return sends === '' ? notFound : `${notFound}. ${sends}\`payouts audit verify\` compares both`;
 }

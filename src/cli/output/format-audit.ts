@@ -105,7 +105,7 @@ function toJournalColumns(send: JournalEntry) {
     address_to: request.addressTo,
     symbol: request.symbol,
     outcome: outcome?.kind,
-    txhash: outcome?.kind === 'accepted' ? outcome.txhash : undefined,
+    txhash: outcome?.kind === 'accepted' ? outcome.gatewayId : undefined,
     message: describeOutcome(outcome),
     signer: signed?.key,
     intent: signed?.intent,

@@ -146,8 +146,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       }
       return connection.withdraw(request, { mayWrite: () => true });
     },
-    async getStatus(txhash) {
-      const { approve, ...details } = await client.transactionStatus({ txhash });
+    async getStatus(gatewayId) {
+      const { approve, ...details } = await client.transactionStatus({ txhash: gatewayId });
       return { kind: STATUS_KIND[approve], ...details };
     },
     comparePayment,

@@ -190,7 +190,7 @@ export function classifyWithdrawResponse(raw: RawResponse, request: WithdrawRequ
     case 'succeeded': {
       const { txhash, differing } = ENDPOINTS.withdraw.parseResult(response.fields, request);
       if (txhash === undefined) return unknown('the gateway reported success without a usable txhash');
-      return { outcome: { kind: 'accepted', txhash }, differing };
+      return { outcome: { kind: 'accepted', gatewayId: txhash, txhash }, differing };
     }
   }
 }

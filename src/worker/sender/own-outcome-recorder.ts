@@ -120,8 +120,10 @@ export class OwnOutcomeRecorder {
 
 function toResult(outcome: SentOutcome): SentOutcome {
   switch (outcome.kind) {
-    case 'accepted':
-      return { kind: 'accepted', txhash: outcome.txhash };
+    case 'accepted': {
+      const { kind, gatewayId, txhash } = outcome;
+      return { kind, gatewayId, ...(txhash !== undefined && { txhash }) };
+    }
     case 'rejected':
       return { kind: 'rejected', message: outcome.message };
     case 'unknown':

@@ -296,7 +296,7 @@ it('a payout that Redis says was removed is found where the journal has two tran
   const again = { payoutId: 'small', attempt: 2, token: 'again' };
   const lines: JournalLine[] = [
     { ...again, epoch, sends: sends + 2, after: { sends, token }, request, inFlightMs: 0, at: at + 5, signed },
-    { ...again, outcome: { kind: 'accepted', txhash: 'second' }, at: at + 6 },
+    { ...again, outcome: { kind: 'accepted', gatewayId: 'second' }, at: at + 6 },
   ];
   await writeFile(journalFile, before + toChainedLines(lines, lastHash(before)));
   await remove('small', 'completed');

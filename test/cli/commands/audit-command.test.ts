@@ -31,7 +31,7 @@ beforeEach(async () => {
   await journal.append(aSend('p', 1, { at: AT - DAY_MS }));
   journal.noteOutcome(aSend('p', 1), { kind: 'rejected', message: '=no' }, 5);
   await journal.append(aSend('q', 2, { at: AT, attempt: 2, signed: SIGNED, judged: JUDGED }));
-  journal.noteOutcome(aSend('q', 2, { attempt: 2 }), { kind: 'accepted', txhash: 'h' }, 5);
+  journal.noteOutcome(aSend('q', 2, { attempt: 2 }), { kind: 'accepted', gatewayId: 'h' }, 5);
   await journal.append(aSend('r', 3, { at: AT + DAY_MS }));
 });
 afterEach(async () => folder.close());
@@ -109,7 +109,7 @@ it('payouts audit adopt-journal states that nothing is missing; asks first', asy
   expect(JSON.parse(made.stdout)).toMatchObject({ journalId: textWith(/^\w{12}$/), reason: 'first' });
 });
 
-const ACCEPTED: JournaledOutcome = { kind: 'accepted', txhash: 'h' };
+const ACCEPTED: JournaledOutcome = { kind: 'accepted', gatewayId: 'h' };
 const REJECTED: JournaledOutcome = { kind: 'rejected', message: 'no' };
 const UNKNOWN: JournaledOutcome = { kind: 'unknown', reason: 'silence', inFlightUntil: 0 };
 const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'the connection ended' };
@@ -174,7 +174,7 @@ it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemove
   },
 );
 
-const LONG: JournaledOutcome = { kind: 'accepted', txhash: 'ab'.repeat(32) };
+const LONG: JournaledOutcome = { kind: 'accepted', gatewayId: 'ab'.repeat(32) };
 const AGAIN = { attempt: 2, txhash: `0x${'AB'.repeat(32)}` };
 const VOUCHED = { txhash: 'given', vouchedTxhash: 'given' };
 const WORD = found('completed', VOUCHED);

@@ -25,7 +25,7 @@ async function pay(payment = PAYMENT) {
   const outcome = await client.withdraw(payment);
   client.close();
   if (outcome.kind !== 'accepted') throw new Error(`The sandbox did not pay: ${JSON.stringify(outcome)}`);
-  return outcome.txhash;
+  return outcome.gatewayId;
 }
 
 /** Without ids, p-1 to p-3, of which p-2 is of another currency. */

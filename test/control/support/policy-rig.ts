@@ -116,7 +116,7 @@ export class PolicyRig {
     });
     this.authority.catchUp();
     return (kind) => {
-      const details = { txhash: 'tx', message: 'no', reason: 'no answer', inFlightUntil: 0 };
+      const details = { gatewayId: 'tx', message: 'no', reason: 'no answer', inFlightUntil: 0 };
       journal.noteOutcome(send, { kind, ...details }, clock.wallNow());
       this.authority.catchUp();
     };

@@ -60,13 +60,13 @@ export async function fillAccount(account: SampleAccount) {
   const why = { by: 'ann', reason: 'paid by other means' };
   await account.sendAs('order:2040', { kind: 'unknown', reason });
   await ledger.change({ payoutId: 'order:2040', from: 'unknown', to: 'written_off', ...why });
-  await account.sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
+  await account.sendAs('order:2041', { kind: 'accepted', gatewayId: 'a7c1e4' });
   await ledger.change({ payoutId: 'order:2041', from: 'in_progress', to: 'completed', fee: '1.1' });
-  await account.sendAs('order:2042', { kind: 'accepted', txhash: 'f00dbeef' }, { amount: '250', reference });
+  await account.sendAs('order:2042', { kind: 'accepted', gatewayId: 'f00dbeef' }, { amount: '250', reference });
   const message = 'the gateway reported a failure';
   await ledger.change({ payoutId: 'order:2042', from: 'in_progress', to: 'failed', message });
   const tiny = { amount: '0.00000142', paymentId: 12 };
-  await account.sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, tiny);
+  await account.sendAs('order:2043', { kind: 'accepted', gatewayId: 'c0ffee' }, tiny);
   await account.sendAs('order/2044+a=b', { kind: 'unknown', reason });
   const rejected = { kind: 'rejected', message: 'Insufficient balance' } as const;
   await account.sendAs('order:2045', rejected, { amount: '9000', reference: 'Affiliates, September' });

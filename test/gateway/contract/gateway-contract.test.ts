@@ -41,7 +41,7 @@ function withdrawing(change: (withdraw: Withdraw, connection: WithdrawConnection
 const BROKEN: Readonly<Record<string, Break>> = {
   'an acceptance names the payment': withdrawing((withdraw) => async (request, options) => {
     const outcome = await withdraw(request, options);
-    return outcome.kind === 'accepted' ? { ...outcome, txhash: 'another' } : outcome;
+    return outcome.kind === 'accepted' ? { ...outcome, gatewayId: 'another' } : outcome;
   }),
   'a refusal is rejected, with its message': withdrawing((withdraw) => async (request, options) => {
     const outcome = await withdraw(request, options);

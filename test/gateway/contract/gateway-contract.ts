@@ -42,7 +42,7 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
     check: async (subject) => {
       const { outcome } = await attempt(subject, responding(httpResponse(200, subject.accepted)));
       assert.equal(outcome.kind, 'accepted');
-      assert.equal(outcome.txhash, subject.acceptedId);
+      assert.equal(outcome.gatewayId, subject.acceptedId);
     },
   },
   {

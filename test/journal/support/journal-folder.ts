@@ -112,7 +112,7 @@ export function headerOf(journalId: string | undefined): object {
 }
 
 export function outcomeOf({ payoutId, attempt, token }: SendLine, kind: 'accepted' | 'not_sent'): JournalLine {
-  const outcome = kind === 'accepted' ? { kind, txhash: `h-${payoutId}` } : { kind, reason: 'the connection ended' };
+  const outcome = kind === 'accepted' ? { kind, gatewayId: `h-${payoutId}` } : { kind, reason: 'the connection ended' };
   return { payoutId, attempt, token, outcome, at: 1_900_000_000_500 };
 }
 

@@ -248,7 +248,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     'change-payouts: a transaction completes',
     async (account) => {
       const other = await begun(account, 'other');
-      await account.sender.finishSend(other, { kind: 'accepted', txhash: 'other' }, NO_BREAKER, 0);
+      await account.sender.finishSend(other, { kind: 'accepted', gatewayId: 'other' }, NO_BREAKER, 0);
       await account.ledger.change({ payoutId: 'other', from: 'in_progress', to: 'completed', ...ANN });
       return finished(ACCEPTED)(account);
     },

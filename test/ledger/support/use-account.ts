@@ -40,7 +40,7 @@ export async function unchanged<Result>(work: () => Promise<Result>): Promise<Re
 }
 
 export const ANN = { by: 'ann', reason: 'looked it up' };
-export const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+export const ACCEPTED = { kind: 'accepted', gatewayId: 'h' } as const;
 export const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
 export const UNKNOWN = { kind: 'unknown', reason: 'silence' } as const;
 

@@ -115,7 +115,7 @@ async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string,
       const send = { epoch: 1, sends: sends + 1, after: { sends, token }, request: REQUEST, inFlightMs: 0, at: 0 };
       await journal.append({ ...attempt, ...send, ...(signed && { signed: signedUntil(NEXT_WEEK) }) });
       sent.push({ payoutId, after: disk.calls.length });
-      journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);
+      journal.noteOutcome(attempt, { kind: 'accepted', gatewayId: payoutId }, 0);
     }
     await journal.close();
   };

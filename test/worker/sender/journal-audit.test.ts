@@ -154,7 +154,7 @@ it.each([0, 1_500, 3_000])(
     const journalOfB = new MemoryJournal('j-B');
     for (const id of ['p0', 'p1']) world.ledger.enqueue(aPayout(id));
     const first = world.make({ name: 'B', journal: journalOfB, ...settings, work: world.sendQueued('p0') });
-    first.gateway.outcome = { kind: 'accepted', txhash: 'h0', durationMs: 100 };
+    first.gateway.outcome = { kind: 'accepted', gatewayId: 'h0', durationMs: 100 };
     first.start();
     await world.advance(LEASE_MS + 15_000);
     expect(await world.stateOf('p0')).toBe('in_progress');
@@ -185,7 +185,7 @@ describe('a response that only the journal of one host knows', () => {
   beforeEach(async () => {
     const { epoch, attempt } = await world.earlierSend({ journalId: 'j-A' });
     const { ledgerId } = await world.ledger.readSender();
-    const outcome = { kind: 'accepted', txhash: 'h' } as const;
+    const outcome = { kind: 'accepted', gatewayId: 'h' } as const;
     journal = new MemoryJournal('j-A', [
       ...[{ ledgerId, epoch, sends: 0, token: '' }, journaled(attempt), { ...attempt, outcome, at: 0 }],
     ]);
@@ -237,7 +237,7 @@ describe('one comparison after another', () => {
     expect(await audit.findMismatch()).toBeUndefined();
     const attempt = await begin();
     await journal.append(journaled(attempt));
-    journal.noteOutcome(attempt, { kind: 'accepted', txhash: 'h' }, 0);
+    journal.noteOutcome(attempt, { kind: 'accepted', gatewayId: 'h' }, 0);
     await ledger.markSendsUnknown(await takeLease(ledger, 'two'), [attempt], 'ended', 0);
     await audit.findMismatch();
     expect(await stateOf()).toBe('unknown');
@@ -250,7 +250,7 @@ describe('one comparison after another', () => {
     const { audit, before, begin, journal, ledger, said } = await openAudit();
     const attempt = await begin();
     await journal.append(journaled(attempt));
-    journal.noteOutcome(attempt, { kind: 'accepted', txhash: 'h' }, 0);
+    journal.noteOutcome(attempt, { kind: 'accepted', gatewayId: 'h' }, 0);
     await ledger.markSendsUnknown(await takeLease(ledger, 'two'), [attempt], 'ended', 0);
     before.finishSend = throwing('ERR wrong kind of value');
     for (let turn = 0; turn < 3; turn += 1) await audit.findMismatch();

@@ -18,7 +18,7 @@ const REJECTED = rejected('no');
 const MISADDRESSED = rejected('unknown payment_id 9');
 const BLOCKED = rejected('Account is blocked');
 const UNKNOWN: WithdrawOutcome = { kind: 'unknown', reason: 'timed out', durationMs: 5 };
-const ACCEPTED: WithdrawOutcome = { kind: 'accepted', txhash: 'tx-1', durationMs: 5 };
+const ACCEPTED: WithdrawOutcome = { kind: 'accepted', gatewayId: 'tx-1', durationMs: 5 };
 
 let clock: ManualClock;
 let journal: MemoryJournal;
@@ -237,7 +237,7 @@ it.each<[string, WithdrawOutcome, RegExp | undefined]>([
   ],
   ['no response at all not', { kind: 'unknown', reason: 'account blocked', durationMs: 1 }, undefined],
   ['what was not sent not', { kind: 'not_sent', reason: 'account blocked' }, undefined],
-  ['an acceptance not', { kind: 'accepted', txhash: 'blocked', durationMs: 1 }, undefined],
+  ['an acceptance not', { kind: 'accepted', gatewayId: 'blocked', durationMs: 1 }, undefined],
 ])('of what came of a send: %s', (_name, outcome, expected) => {
   expect(blockedReasonOf({ classifyStop }, outcome) ?? 'none').toMatch(expected ?? /^none$/);
 });

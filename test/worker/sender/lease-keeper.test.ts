@@ -77,7 +77,7 @@ it('a holder that waits for such a request hears from its sender that it was res
   const until = rig.clock.now() + onAnyClock(IN_FLIGHT_MAX_MS);
   expect(arrivesUntil()).toBeGreaterThan(until - 1_001);
   expect(arrivesUntil()).toBeLessThanOrEqual(until);
-  await rig.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+  await rig.ledger.finishSend(attempt, { kind: 'accepted', gatewayId: 'h' }, NO_BREAKER, 0);
   await rig.clock.advance(1_000);
   expect(arrivesUntil()).toBeLessThanOrEqual(rig.clock.now());
 });

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 const durationMs = 1;
-const accepted = { kind: 'accepted', txhash: 'h', durationMs } as const;
+const accepted = { kind: 'accepted', gatewayId: 'h', durationMs } as const;
 const rejected = (message: string) => ({ kind: 'rejected', message, durationMs }) as const;
 const silence = { kind: 'unknown', reason: 'silence', durationMs } as const;
 const LOST = { payoutId: 'p', attempt: 1, token: 'lost' };
@@ -221,7 +221,7 @@ it.each([
   expect(isOver()).toBe(stopAt !== undefined);
 });
 
-const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+const ACCEPTED = { kind: 'accepted', gatewayId: 'h' } as const;
 const NO_FUNDS = { kind: 'rejected', message: 'no funds' } as const;
 
 const resolve = async () => rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
@@ -287,7 +287,7 @@ it('resolveLeftovers forgets unwritten attempts once another has begun', async (
 it('resolveLeftovers records the last outcome again', async () => {
   const attempt = await rig.begin();
   const older = rig.ledger.snapshot();
-  await rig.attempts.finish(attempt, { kind: 'accepted', txhash: 'h', durationMs: 1 });
+  await rig.attempts.finish(attempt, { kind: 'accepted', gatewayId: 'h', durationMs: 1 });
   rig.ledger.restore(older);
   rig.journal.lines.length = 0;
   await rig.journal.reload();

@@ -38,7 +38,7 @@ it('a role tells the ledger what its journal knows before it works', async () =>
   const { lease, attempt } = await world.earlierSend();
   await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
   const journal = new MemoryJournal('j-one');
-  const outcome = { kind: 'accepted', txhash: 'h' } as const;
+  const outcome = { kind: 'accepted', gatewayId: 'h' } as const;
   const ledger = { ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' };
   journal.given(ledger, journaled(attempt), { ...attempt, outcome, at: 0 });
   let found: string | undefined;
@@ -117,7 +117,7 @@ it('a role that was the sender tells the ledger again what its journal knows', a
   const work = async (_: ActiveSender, end: AbortSignal) => {
     works += 1;
     if (works > 1) return untilAborted(end);
-    journal.noteOutcome(attempt, { kind: 'accepted', txhash: 'h' }, 0);
+    journal.noteOutcome(attempt, { kind: 'accepted', gatewayId: 'h' }, 0);
     throw new Error('no queue');
   };
   await startSender({ journal, work });

@@ -27,7 +27,7 @@ beforeEach(async () => {
   rig = await makeSendRig();
 });
 
-const ACCEPTED = { kind: 'accepted', txhash: 'h-2', durationMs: 5 } as const;
+const ACCEPTED = { kind: 'accepted', gatewayId: 'h-2', durationMs: 5 } as const;
 const REJECTED = { kind: 'rejected', message: 'no', durationMs: 5 } as const;
 const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
 /** Complete, and of something before the gateway. */

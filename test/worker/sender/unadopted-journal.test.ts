@@ -51,7 +51,7 @@ function startSigned(name: string) {
   const rig = world.make({ name, journal, authority, resumeAuthority: authority, work: sendAll });
   let sent = 0;
   Object.defineProperty(rig.gateway, 'outcome', {
-    get: () => ({ kind: 'accepted', txhash: `${name}-${(sent += 1)}`, durationMs: 50 }),
+    get: () => ({ kind: 'accepted', gatewayId: `${name}-${(sent += 1)}`, durationMs: 50 }),
   });
   rig.start();
   return rig;
@@ -121,7 +121,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
 describe('a worker without a keyring, whose journal is empty', () => {
   async function startAfter(host: string) {
     const { attempt } = await world.earlierSend({ journalId: 'j-lost', host, dir: '/lost' });
-    await world.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+    await world.ledger.finishSend(attempt, { kind: 'accepted', gatewayId: 'h' }, NO_BREAKER, 0);
     const rig = world.start({ journal: new MemoryJournal('j-new', [{ v: 1, journalId: 'j-new', bornAt: 1 }]) });
     await world.advance(LEASE_MS + 30_000);
     return rig;
