@@ -38,15 +38,15 @@ export async function holdLedger(redisUrl: string, platformId: number) {
 export type HeldAccount = Awaited<ReturnType<typeof holdLedger>>;
 
 export interface SentPayout extends SamplePayout {
-  readonly txhash: string;
+  readonly gatewayId: string;
 }
 
 /**
  * Payouts that the gateway has accepted and whose status is polled.
- * @returns the payouts with their txhash
+ * @returns the payouts with their gatewayId
  */
 export async function putInProgress(account: HeldAccount, payouts: readonly SamplePayout[]): Promise<SentPayout[]> {
-  const sent = payouts.map((payout) => ({ ...payout, txhash: sampleTxhash() }));
+  const sent = payouts.map((payout) => ({ ...payout, gatewayId: sampleTxhash() }));
   for (let start = 0; start < sent.length; start += STEP) {
     const step = sent.slice(start, start + STEP);
     await account.ledger.enqueue(payouts.slice(start, start + STEP));
@@ -81,7 +81,7 @@ export async function completePayouts(account: HeldAccount, payouts: readonly Sa
  * the send before.
  * @returns `recorded`: resolves once the outcome is
  */
-async function beginInTurn(account: HeldAccount, { payoutId, txhash }: SentPayout) {
+async function beginInTurn(account: HeldAccount, { payoutId, gatewayId }: SentPayout) {
   const { senderLedger, lease, ledgerId, sendCount, last } = account;
   // As long as a real token, and different for each send.
   const token = String(sendCount).padStart(8, '0');
@@ -92,7 +92,7 @@ async function beginInTurn(account: HeldAccount, { payoutId, txhash }: SentPayou
   const begun = senderLedger.beginSend({ ...attempt, ...line, ...given });
   // The command is written in a microtask.
   await nextTurn();
-  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', gatewayId: txhash } as const, NO_BREAKER, 0);
+  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', gatewayId: gatewayId } as const, NO_BREAKER, 0);
   const recorded = Promise.all([begun, finished]).then(([begin, finish]) => {
     insist(begin.kind === 'begun', begin);
     insist(finish.recorded, finish);

@@ -4,7 +4,7 @@
  *
  *     REDIS_URL=… GATEWAY_PLATFORM_ID=… npx tsx examples/operator.ts RECORDS.json "ticket 813"
  *
- * RECORDS.json maps payoutIds to what the gateway's records say: `txhash`, or null where they have no payment, and the `attempt`
+ * RECORDS.json maps payoutIds to what the gateway's records say: `gatewayId`, or null where they have no payment, and the `attempt`
  * that was looked up. A payout that was sent again since is refused: the records say nothing of the later attempt.
  */
 import { readFileSync } from 'node:fs';
@@ -13,12 +13,12 @@ import { ConflictError, PayoutOperator, PayoutProducer } from 'payout-queue';
 
 const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID = '4242' } = process.env;
 const [file = '', reason = ''] = process.argv.slice(2);
-const records = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { attempt: number; txhash: string | null }>;
+const records = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { attempt: number; gatewayId: string | null }>;
 const account = { redisUrl, platformId: Number(GATEWAY_PLATFORM_ID) };
 const actor = { by: userInfo().username, reason };
 
 const producer = new PayoutProducer(account);
-// With `gateway: createGatewayClient(…)` a txhash is checked with the gateway first; here the records are believed.
+// With `gateway: createGatewayClient(…)` a gatewayId is checked with the gateway first; here the records are believed.
 const operator = new PayoutOperator(account);
 try {
   const { payouts } = await producer.list({ state: 'unknown' });
@@ -26,10 +26,10 @@ try {
     const found = records[payoutId];
     // Not in the records at all: nothing was found out, so nothing is decided.
     if (found === undefined) continue;
-    const { attempt, txhash } = found;
+    const { attempt, gatewayId } = found;
     try {
       const resolution =
-        txhash === null ? { kind: 'not_sent' as const } : { kind: 'sent' as const, txhash, unchecked: true };
+        gatewayId === null ? { kind: 'not_sent' as const } : { kind: 'sent' as const, gatewayId, unchecked: true };
       const { state } = await operator.resolve({ payoutId, attempt }, resolution, actor);
       process.stdout.write(`${payoutId} is ${state}\n`);
     } catch (error) {

@@ -10,6 +10,8 @@ export function renderStatesDoc(): string {
 Every change is one script in Redis that checks the state before, so no other transition can happen. Only the attempt's own late response leaves \`unknown\` automatically, because sending again could pay twice.
 A payout that Redis forgot altogether comes back from an adoption as \`unknown\`, \`in_progress\` or \`rejected\`, as the journal says.
 
+A payment has two names. \`gatewayId\` is what the gateway calls it: the payout is polled by it, resolved with it, and no two payouts share it. \`txhash\` is the transaction on the chain, when the gateway tells it, at the end at the latest; several payouts may share one. In API v1 both are one text.
+
 ${table(
   ['state', 'meaning', 'waits for'],
   PAYOUT_STATES.map((state) => [`\`${state}\``, STATE_MEANING[state], waitsFor(state) ?? 'nobody']),

@@ -67,7 +67,7 @@ it.each<[string, z.ZodType, good: readonly unknown[], bad: readonly unknown[]]>(
     ['a', 'A-Z+/=-:.,_09', 'x'.repeat(64)],
     ['', 'a b', 'a~', 'a%', 'a|b', 'é', 'x'.repeat(65), 'a\n', 7],
   ],
-  ['txhash', txhashField, TXHASHES, NO_TXHASHES],
+  ['gatewayId', txhashField, TXHASHES, NO_TXHASHES],
   ['platformId', platformIdField, [1, 999], [0, -1, 1.5, '1', 2 ** 53]],
 ])('%s has its characters and length', (_, schema, good, bad) => {
   expect(good.filter((value) => !accepts(schema, value))).toEqual([]);

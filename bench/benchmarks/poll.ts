@@ -101,7 +101,7 @@ async function addBareJobs(
     await queue.addBulk(
       step.map((payout) => {
         const { name, data, opts } = sampleJob(payout);
-        return { name, data: { ...data, txhash: payout.txhash }, opts: { ...opts, delay: 1 } };
+        return { name, data: { ...data, gatewayId: payout.gatewayId }, opts: { ...opts, delay: 1 } };
       }),
     );
   }
@@ -113,7 +113,7 @@ async function pollBare(redis: MeasuredRedis, account: PolledAccount, seconds: n
   const worker = new Worker<SentPayout>(
     QUEUE_NAMES.transactionstatus,
     async (job, token) => {
-      await gateway.getStatus(job.data.txhash);
+      await gateway.getStatus(job.data.gatewayId);
       await job.moveToDelayed(Date.now() + POLL_AGAIN_MS, token);
       throw new DelayedError();
     },
@@ -182,8 +182,8 @@ function countingGateway(account: PolledAccount) {
   let count = 0;
   const gateway = Object.create(client, {
     getStatus: {
-      value: async (txhash: string) => {
-        const status = await client.getStatus(txhash);
+      value: async (gatewayId: string) => {
+        const status = await client.getStatus(gatewayId);
         count += 1;
         return status;
       },

@@ -12,7 +12,7 @@
 declare(strict_types=1);
 
 const INTENT_LINES = ['payoutId', 'paymentId', 'amount', 'addressTo', 'symbol', 'reference', 'metadata', 'notBefore', 'requestedBy', 'issuedAt', 'expiresAt'];
-const RECEIPT_LINES = ['payoutId', 'intent', 'state', 'attempt', 'txhash', 'at'];
+const RECEIPT_LINES = ['payoutId', 'intent', 'state', 'attempt', 'gatewayId', 'txhash', 'at'];
 const REQUIRED = ['payoutId', 'amount', 'addressTo'];
 const LIFETIME_SECONDS = 7 * 24 * 3600;
 const JSON_FLAGS = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_LINE_TERMINATORS;

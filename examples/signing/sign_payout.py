@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 INTENT_LINES = (
     "payoutId paymentId amount addressTo symbol reference metadata notBefore requestedBy issuedAt expiresAt".split()
 )
-RECEIPT_LINES = "payoutId intent state attempt txhash at".split()
+RECEIPT_LINES = "payoutId intent state attempt gatewayId txhash at".split()
 REQUIRED = ("payoutId", "amount", "addressTo")
 LIFETIME = timedelta(days=7)
 TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?(Z|[+-]\d\d:\d\d)", re.ASCII)

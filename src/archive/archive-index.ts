@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { txhashKey } from '../base/fields.js';
+import { gatewayIdKey } from '../base/fields.js';
 import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 
 /**
- * The index of an archive file: an eight-byte hash for each payoutId and txhash, unordered. It excludes days without a
+ * The index of an archive file: an eight-byte hash for each payoutId and gatewayId, unordered. It excludes days without a
  * payout, so a year is searched in under a second. A file without an index is searched itself.
  */
 
-export type ArchiveKey = { readonly payoutId: string } | { readonly txhash: string };
+export type ArchiveKey = { readonly payoutId: string } | { readonly gatewayId: string };
 
 const HASH_BYTES = 8;
 
 function hashOf(key: ArchiveKey): Buffer {
-  const text = 'payoutId' in key ? `payoutId ${key.payoutId}` : `txhash ${txhashKey(key.txhash)}`;
+  const text = 'payoutId' in key ? `payoutId ${key.payoutId}` : `gatewayId ${gatewayIdKey(key.gatewayId)}`;
   return createHash('sha256').update(text).digest().subarray(0, HASH_BYTES);
 }
 
 export function toIndexEntries(payouts: readonly Payout[]): Buffer {
-  const keys = payouts.flatMap(({ payoutId, txhash }): ArchiveKey[] =>
-    txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash }],
+  const keys = payouts.flatMap(({ payoutId, gatewayId }): ArchiveKey[] =>
+    gatewayId === undefined ? [{ payoutId }] : [{ payoutId }, { gatewayId }],
   );
   return Buffer.concat(keys.map(hashOf));
 }

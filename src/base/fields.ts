@@ -84,25 +84,32 @@ export function isNoTransaction(text: string): boolean {
   return NO_TRANSACTION.test(text);
 }
 
-export const txhashField = z
-  .string({ error: 'must be a string' })
-  .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
-  .refine((text) => text === '' || !isNoTransaction(text), 'must be a real txhash, not "null", "0" or the like');
+export const txhashField = paymentNameField('txhash');
+
+export const gatewayIdField = paymentNameField('id');
+
+function paymentNameField(what: string) {
+  return z
+    .string({ error: 'must be a string' })
+    .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
+    .refine((text) => text === '' || !isNoTransaction(text), `must be a real ${what}, not "null", "0" or the like`);
+}
 
 /**
- * One key for all spellings of a transaction. Case and a leading `0x` are ignored in a hexadecimal txhash. Base58 and
- * Base64 keep their case. Fewer than 32 digits without `0x` may be an id of another kind.
+ * One key for all spellings of a payment's name, which many gateways make the txhash. Case and a leading `0x` are ignored
+ * in hexadecimal digits. Base58 and Base64 keep their case. Fewer than 32 digits without `0x` may be an id of another
+ * kind.
  */
-export function txhashKey(txhash: string): string {
-  return hexDigits(txhash)?.toLowerCase() ?? txhash;
+export function gatewayIdKey(gatewayId: string): string {
+  return hexDigits(gatewayId)?.toLowerCase() ?? gatewayId;
 }
 
-export function isSameTxhash(one: string | undefined, other: string | undefined): boolean {
-  return one !== undefined && other !== undefined && txhashKey(one) === txhashKey(other);
+export function isSameGatewayId(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && gatewayIdKey(one) === gatewayIdKey(other);
 }
 
-function hexDigits(txhash: string): string | undefined {
-  return /^(?:0x(?=.)|(?=.{32}))([0-9a-f]+)$/i.exec(txhash)?.[1];
+function hexDigits(gatewayId: string): string | undefined {
+  return /^(?:0x(?=.)|(?=.{32}))([0-9a-f]+)$/i.exec(gatewayId)?.[1];
 }
 
 export const keyNameField = z

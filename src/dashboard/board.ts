@@ -159,7 +159,7 @@ function showJobData({
     amount,
     currency: formatCurrency(data),
     addressTo: shorten(addressTo),
-    txhash: payout?.txhash ?? data.txhash,
+    gatewayId: payout?.gatewayId ?? data.gatewayId,
     error: payout?.message,
   };
 }

@@ -69,7 +69,7 @@ const timeField = z.iso.datetime();
 const optionalText = z.string().optional();
 
 const STATE_TEXT =
-  'Book `completed` as paid; `failed` and `cancelled` as not paid, unless there is a `lateTxhash`. `written_off` says nothing about payment, and what is `unknown` may be paid.';
+  'Book `completed` as paid; `failed` and `cancelled` as not paid, unless there is a `lateGatewayId`. `written_off` says nothing about payment, and what is `unknown` may be paid.';
 
 const payoutSchema = z.looseObject({
   payoutId: z.string(),
@@ -79,8 +79,10 @@ const payoutSchema = z.looseObject({
   state: stateField.describe(STATE_TEXT),
   final: z.boolean(),
   attempt: z.int(),
-  txhash: optionalText,
-  lateTxhash: optionalText.describe('Whatever the state: the payout was paid by this transaction'),
+  gatewayId: optionalText.describe('What its payment is called at the gateway'),
+  txhash: optionalText.describe('The transaction on the chain, once the gateway has told it'),
+  lateGatewayId: optionalText.describe('Whatever the state: the payout was paid by this payment'),
+  lateTxhash: optionalText.describe('Its transaction on the chain, if the gateway told it'),
   fee: optionalText,
   message: optionalText,
   held: z.looseObject({ kind: z.string(), reason: z.string(), message: z.string() }).optional(),

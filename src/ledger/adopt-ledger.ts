@@ -4,7 +4,7 @@ import { ConflictError } from '../base/errors.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './sender-view.js';
 import { listPayoutIds } from './payout-queries.js';
-import { toRecordFields } from './payout-record.js';
+import { toRecordFields, toTxhashField } from './payout-record.js';
 import {
   type EndedPayout,
   type ForgottenSend,
@@ -94,8 +94,8 @@ async function adoptSend(
   { payoutId, attempt, token, request, outcome, inFlightMs }: SendToAdopt,
   { by, reason }: Actor,
 ): Promise<unknown> {
-  const txhash = outcome?.kind === 'accepted' ? outcome.gatewayId : '';
-  const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : txhash;
+  const gatewayId = outcome?.kind === 'accepted' ? outcome.gatewayId : '';
+  const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : gatewayId;
   return run(
     'adopt-send',
     [
@@ -107,9 +107,14 @@ async function adoptSend(
       token,
       outcome?.kind ?? '',
       detail,
+      outcome?.kind === 'accepted' ? toTxhashField(outcome) : '',
       ...toRecordFields(request),
     ],
-    [keys.payout(payoutId), keys.removedBucket(payoutId), ...(txhash === '' ? [] : [keys.txhashBucket(txhash)])],
+    [
+      keys.payout(payoutId),
+      keys.removedBucket(payoutId),
+      ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)]),
+    ],
   );
 }
 

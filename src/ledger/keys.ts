@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { txhashKey } from '../base/fields.js';
+import { gatewayIdKey } from '../base/fields.js';
 import { ENDED_STATES, PAYOUT_STATES, type PayoutState } from './states.js';
 
 export interface PayoutIndex {
@@ -19,7 +19,7 @@ export interface PayoutIndex {
  * | `payout:<payoutId>` | hash | one payout with its history |
  * | `state:<state>` | sorted set; stream for a state that is never left, at a quarter of the size | payoutIds in the order in which they entered the state |
  * | `batch:<batch>` | sorted set | payoutIds in the order of acceptance |
- * | `txhash:<bucket>` | hash | {@link shortTxhash} → payoutId, spread over small hashes, which Redis stores compactly |
+ * | `gatewayId:<bucket>` | hash | {@link shortGatewayId} → payoutId, spread over small hashes, which Redis stores compactly |
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `scheduled` | sorted set | `<notBefore> <payoutId>` of queued payouts with a `notBefore`, in the order of these texts |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
@@ -137,9 +137,9 @@ export class LedgerKeys {
     return `${this.prefix}:batch:${batch}`;
   }
 
-  /** The small hash that may have a transaction. */
-  txhashBucket(txhash: string): string {
-    return `${this.prefix}:txhash:${bucketOf(txhashKey(txhash))}`;
+  /** The small hash that may have a payment. */
+  gatewayIdBucket(gatewayId: string): string {
+    return `${this.prefix}:gatewayId:${bucketOf(gatewayIdKey(gatewayId))}`;
   }
 
   removedBucket(payoutId: string): string {
@@ -177,9 +177,9 @@ function bucketOf(text: string): string {
 
 const BUCKET_DIGITS = 3;
 
-/** A txhash in its bucket: prelude/outcome.lua writes it, and says why it is enough. */
-export function shortTxhash(txhash: string): string {
-  return sha1(txhashKey(txhash)).slice(BUCKET_DIGITS, 23);
+/** A gatewayId in its bucket: prelude/outcome.lua writes it, and says why it is enough. */
+export function shortGatewayId(gatewayId: string): string {
+  return sha1(gatewayIdKey(gatewayId)).slice(BUCKET_DIGITS, 23);
 }
 
 function sha1(text: string): string {

@@ -29,12 +29,14 @@ export const REQUIRED_CSV_COLUMNS: readonly CsvColumn[] = ['payout_id', 'payment
 /** The additional columns of `payouts list --csv`: the payout's result. */
 export const RESULT_COLUMNS = {
   state: 'state',
+  gateway_id: 'gatewayId',
   txhash: 'txhash',
   fee: 'fee',
   message: 'message',
   batch: 'batch',
   created_at: 'createdAt',
   updated_at: 'updatedAt',
+  late_gateway_id: 'lateGatewayId',
   late_txhash: 'lateTxhash',
   attempt: 'attempt',
 } as const;
@@ -46,7 +48,7 @@ const COLUMN_OF_FIELD: ReadonlyMap<string, string> = new Map(
 );
 
 export function toCsvColumn(field: string): string {
-  return INPUT_COLUMN_NAMES.find((column) => INPUT_COLUMNS[column] === field) ?? field;
+  return COLUMN_OF_FIELD.get(field) ?? field;
 }
 
 /** Accepts both spellings: the library's `payoutId` is the API's `payout_id`. */

@@ -1,13 +1,13 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
-import { isSameTxhash } from '../base/fields.js';
+import { isSameGatewayId } from '../base/fields.js';
 import { formatAlternatives, formatDuration, formatTimeUtc } from '../base/format.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { type StoredReceipt, toReceiptFields } from './control-record.js';
 import { parseStoredReplicas } from './known-replicas.js';
-import { type LedgerKeys, shortTxhash } from './keys.js';
+import { type LedgerKeys, shortGatewayId } from './keys.js';
 import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './payout-queries.js';
-import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
+import { differingFields, pairsToRecord, parseRecord, toRecordFields, toTxhashField } from './payout-record.js';
 import { type Actor, type NewPayout, type Payout, toLine } from './payout.js';
 import { parseRejection, type ReplicasSeen, type ScriptRejection } from './sender-ledger.js';
 import { type OutboxEntry, parseOutboxMember, type PayoutState, reachableFrom, type StateWithJob } from './states.js';
@@ -99,13 +99,13 @@ export class PayoutLedger {
     return payout;
   }
 
-  async findByTxhash(txhash: string): Promise<string | undefined> {
+  async findByGatewayId(gatewayId: string): Promise<string | undefined> {
     const { redis, keys } = this.connection;
-    const holder = await ask(redis.hget(keys.txhashBucket(txhash), shortTxhash(txhash)));
+    const holder = await ask(redis.hget(keys.gatewayIdBucket(gatewayId), shortGatewayId(gatewayId)));
     if (holder === null) return undefined;
-    // The bucket has a part of a digest; the record has the txhash.
-    const found = await ask(redis.hget(keys.payout(holder), 'txhash'));
-    return isSameTxhash(found ?? undefined, txhash) ? holder : undefined;
+    // The bucket has a part of a digest; the record has the gatewayId.
+    const found = await ask(redis.hget(keys.payout(holder), 'gatewayId'));
+    return isSameGatewayId(found ?? undefined, gatewayId) ? holder : undefined;
   }
 
   /**
@@ -113,7 +113,7 @@ export class PayoutLedger {
    * new state.
    * @throws NotFoundError if there is no such payout
    * @throws ConflictError if it is in another state, was sent again since, may still be on its way to the gateway, or
-   * the txhash is another payout's; nothing is changed
+   * the gatewayId is another payout's; nothing is changed
    */
   async change({ from, to, by, reason, ...payout }: StateChange): Promise<void> {
     const changes = { from, to, by, reason, isOneAct: false, payouts: [payout] };
@@ -306,8 +306,10 @@ export interface PayoutChange {
   readonly payoutId: string;
   /** The attempt that was decided about: a payout sent again since is not changed. */
   readonly attempt?: number | undefined;
-  /** The payout's transaction from now on; of an `in_progress` payout, the one whose status decides. */
-  readonly txhash?: string;
+  /** The payout's payment from now on; of an `in_progress` payout, the one whose status decides. */
+  readonly gatewayId?: string;
+  /** Its transaction, as the gateway told it with the status; without one, an earlier one is dropped. */
+  readonly txhash?: string | undefined;
   readonly fee?: string;
   readonly message?: string;
   /** The operator's signed act, as JSON. */
@@ -328,7 +330,7 @@ async function changePayouts(
   const { from, to, by = '', reason = '', isOneAct, payouts } = changes;
   const receipt = payouts[0]?.receipt;
   const at = receipt === undefined ? clock.wallNow() : Date.parse(receipt.at);
-  const inputs = payouts.map((payout) => toScriptInput(keys, payout, to === 'in_progress' && by !== ''));
+  const inputs = payouts.map((payout) => toScriptInput(keys, payout, to, by !== ''));
   const args = [at, from, to, toLine(by), toLine(reason), Number(isOneAct), ...inputs.flatMap((input) => input.args)];
   const touched = inputs.flatMap((input) => input.keys);
   const replies = (await run('change-payouts', args, touched)) as unknown[];
@@ -338,36 +340,38 @@ async function changePayouts(
   });
 }
 
-/** @param isVouchedFor - an operator names the transaction */
+/** @param isVouchedFor - an operator names the payment */
 function toScriptInput(
   keys: LedgerKeys,
   change: PayoutChange,
+  to: PayoutState,
   isVouchedFor: boolean,
 ): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
-  const { payoutId, attempt = '', txhash = '', fee, message, act = '', receipt } = change;
+  const { payoutId, attempt = '', gatewayId = '', txhash, fee, message, act = '', receipt } = change;
   const fields = Object.entries({
     fee,
     message: message === undefined ? undefined : toLine(message),
-    vouchedTxhash: isVouchedFor && txhash !== '' ? txhash : undefined,
+    txhash: gatewayId !== '' && to !== 'unknown' ? toTxhashField({ gatewayId, txhash }) : undefined,
+    vouchedGatewayId: to === 'in_progress' && isVouchedFor && gatewayId !== '' ? gatewayId : undefined,
   }).flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
   if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
   return {
-    keys: [keys.payout(payoutId), ...(txhash === '' ? [] : [keys.txhashBucket(txhash)])],
-    args: [attempt, txhash, act, fields.length, ...fields],
+    keys: [keys.payout(payoutId), ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)])],
+    args: [attempt, gatewayId, act, fields.length, ...fields],
   };
 }
 
 /** @param now - wall clock, ms, for the text */
 export function toChangeError(
   rejection: ScriptRejection,
-  { payoutId, from, to, txhash = '' }: StateChange,
+  { payoutId, from, to, gatewayId = '' }: StateChange,
   now: number,
 ): Error {
   switch (rejection.kind) {
     case 'wrong_state':
       return wrongStateError(payoutId, rejection.state, from, to);
-    case 'txhash_taken':
-      return new ConflictError(`txhash ${txhash} already belongs to payout ${rejection.payoutId}`, ['txhash']);
+    case 'gateway_id_taken':
+      return new ConflictError(`gatewayId ${gatewayId} already belongs to payout ${rejection.payoutId}`, ['gatewayId']);
     case 'sent_since':
       return new ConflictError(
         `Payout ${payoutId} was sent again meanwhile (attempt ${rejection.attempt}): look at it again, then decide`,
@@ -380,8 +384,8 @@ export function toChangeError(
       );
     case 'paid_late':
       return new ConflictError(
-        `Payout ${payoutId} was paid as ${rejection.txhash}, which the gateway reported late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
-        ['lateTxhash'],
+        `Payout ${payoutId} was paid as ${rejection.gatewayId}, which the gateway reported late: it is not sent again. Resolve it as that, write it off, or cancel it`,
+        ['lateGatewayId'],
       );
     case 'not_found':
       return new NotFoundError(`Payout ${payoutId} not found`);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { UnreadableRecordError } from '../base/errors.js';
+import type { PaymentNames } from '../gateway/gateway.js';
 import { parseApprovals, parseReceipt, parseSignature, toSignatureFields } from './control-record.js';
 import { type HistoryEntry, type NewPayout, parseHeldField, type Payout, type ValidPayout } from './payout.js';
 import { isFinal, isPayoutState, type PayoutState, stateOfCode } from './states.js';
@@ -50,7 +51,9 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
     requeueCount: Number(record['round'] ?? 0),
-    ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash', 'act']),
+    ...pick(record, ['gatewayId', 'vouchedGatewayId', 'fee', 'message', 'lateGatewayId', 'act']),
+    ...parseTxhash('txhash', record['gatewayId'], record['txhash']),
+    ...parseTxhash('lateTxhash', record['lateGatewayId'], record['lateTxhash']),
     ...(signed === undefined ? {} : { signed }),
     ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
     ...(approvals.length === 0 ? {} : { approvals }),
@@ -73,6 +76,26 @@ function parseInputFields(record: PayoutRecord): Omit<ValidPayout, 'payoutId'> {
     ...(priority === undefined ? {} : { priority: Number(priority) }),
     ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as NonNullable<ValidPayout['metadata']> }),
   };
+}
+
+/** Of a txhash that is the gatewayId. No transaction is called so, see `isNoTransaction`. */
+const SAME = '=';
+
+/** A txhash as a record has it beside its gatewayId: many gateways have one name for both. Empty if it is unknown. */
+export function toTxhashField({
+  gatewayId,
+  txhash = '',
+}: Pick<PaymentNames, 'gatewayId'> & { readonly txhash?: string | undefined }): string {
+  return txhash === gatewayId ? SAME : txhash;
+}
+
+function parseTxhash<Field extends 'txhash' | 'lateTxhash'>(
+  field: Field,
+  gatewayId: string | undefined,
+  stored = '',
+): Partial<Record<Field, string>> {
+  const txhash = stored === SAME ? gatewayId : stored;
+  return (txhash === undefined || txhash === '' ? {} : { [field]: txhash }) as Partial<Record<Field, string>>;
 }
 
 /** A text that is not a number never equals what begin-send reads, so its payout would be tried forever. */

@@ -220,9 +220,12 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly attempt: number;
   /** How many times an operator requeued it. */
   readonly requeueCount: number;
+  /** What its payment is called at the gateway: it is polled by this, and no two payouts share it. */
+  readonly gatewayId?: string;
+  /** The transaction on the chain, once the gateway has told it. Several payouts may share one. */
   readonly txhash?: string;
-  /** The transaction that an operator gave for it (`payouts resolve --sent`). */
-  readonly vouchedTxhash?: string;
+  /** The `gatewayId` that an operator gave for it (`payouts resolve --sent`). */
+  readonly vouchedGatewayId?: string;
   /** The fee that the gateway named, a decimal string. */
   readonly fee?: string;
   /** The last attempt's message from the gateway or the worker. */
@@ -230,9 +233,11 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   /** Why it is not sent; only while it is `held`. */
   readonly held?: HeldFor;
   /**
-   * A transaction proved too late: after the payout was written off, or while another attempt is sent or paid. It may
-   * have been paid twice.
+   * A payment proved too late, by its `gatewayId`: after the payout was written off, or while another attempt is sent or
+   * paid. It may have been paid twice.
    */
+  readonly lateGatewayId?: string;
+  /** The transaction of that payment, if the gateway told it. */
   readonly lateTxhash?: string;
   /**
    * If it is `unknown`: until when the last request may still arrive at the gateway, ISO. Until then what the gateway says of
@@ -250,8 +255,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   /** The worker's signature over the state; only of `completed` and `failed`, if the worker has a key. */
   readonly receipt?: StoredReceipt;
   /**
-   * Whether the receipt is by a worker of the keyring, over this payout's signed data, state, attempt and txhash. Only
-   * for `completed` and `failed`, and only with a keyring.
+   * Whether the receipt is by a worker of the keyring, over this payout's signed data, state, attempt, gatewayId and
+   * txhash. Only for `completed` and `failed`, and only with a keyring.
    */
   readonly verified?: boolean;
   /** ISO 8601, UTC. */
@@ -259,6 +264,14 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   /** ISO 8601, UTC: when it entered its present state. */
   readonly updatedAt: string;
   readonly history: readonly HistoryEntry[];
+}
+
+/** The gatewayId for people, who need not read it twice: undefined if it is the txhash. */
+export function shownGatewayId({
+  gatewayId,
+  txhash,
+}: Pick<Payout, 'gatewayId'> & { readonly txhash?: string | undefined }) {
+  return gatewayId === txhash ? undefined : gatewayId;
 }
 
 /** The ledger's scripts begin no attempt beyond it. */

@@ -24,6 +24,7 @@ import {
   type UnkeptPayouts,
 } from './sender-ledger.js';
 import { readSenderView, toHashValue } from './sender-view.js';
+import { toTxhashField } from './payout-record.js';
 import type { SpendEvent } from './control-record.js';
 import { KEPT_STATES } from './states.js';
 
@@ -160,7 +161,7 @@ export class RedisSenderLedger implements SenderLedger {
     const first = await this.#finish(attempt, { result, rule, inFlightMs }, attempt.payoutId);
     const rejection = parseRejection(first);
     const reply =
-      rejection?.kind === 'txhash_taken'
+      rejection?.kind === 'gateway_id_taken'
         ? await this.#finish(attempt, { result, rule, inFlightMs }, rejection.payoutId)
         : first;
     const [recorded, pausedReason] = reply as [number, string];
@@ -168,14 +169,14 @@ export class RedisSenderLedger implements SenderLedger {
     return recorded === 1 && pausedReason !== '' ? { recorded: true, pausedReason } : { recorded: recorded === 1 };
   }
 
-  /** @param holder - the payout that has the txhash, if it is another one */
+  /** @param holder - the payout that has the gatewayId, if it is another one */
   async #finish(
     { payoutId, attempt, token }: SendAttempt,
     { result, rule, inFlightMs }: { result: SentOutcome; rule: BreakerRule; inFlightMs: number },
     holder: string,
   ): Promise<unknown> {
     const { clock, run, keys } = this.#connection;
-    const [to, txhash, message] = describeResult(result);
+    const [to, gatewayId, txhash, message] = describeResult(result);
     return run(
       'finish-send',
       [
@@ -183,6 +184,7 @@ export class RedisSenderLedger implements SenderLedger {
         attempt,
         token,
         to,
+        gatewayId,
         txhash,
         message,
         rule.maxPayoutRejectionsInARow === undefined ? 'account' : 'payout',
@@ -191,7 +193,7 @@ export class RedisSenderLedger implements SenderLedger {
         toLine(rule.blockedReason ?? ''),
         Math.ceil(inFlightMs),
       ],
-      [keys.payout(payoutId), keys.payout(holder), ...(txhash === '' ? [] : [keys.txhashBucket(txhash)])],
+      [keys.payout(payoutId), keys.payout(holder), ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)])],
     );
   }
 
@@ -279,14 +281,14 @@ function toEnded({ payoutId, state, history, ...payout }: Payout): EndedPayout |
   return { payoutId, state: kept, at: Date.parse(at), by, reason, request };
 }
 
-function describeResult(result: SentOutcome): [to: string, txhash: string, message: string] {
+function describeResult(result: SentOutcome): [to: string, gatewayId: string, txhash: string, message: string] {
   switch (result.kind) {
     case 'accepted':
-      return ['in_progress', result.gatewayId, ''];
+      return ['in_progress', result.gatewayId, toTxhashField(result), ''];
     case 'rejected':
-      return ['rejected', '', toLine(result.message)];
+      return ['rejected', '', '', toLine(result.message)];
     case 'unknown':
-      return ['unknown', '', toLine(result.reason)];
+      return ['unknown', '', '', toLine(result.reason)];
   }
 }
 

@@ -56,17 +56,17 @@ async function removeTogether(
   { run, keys }: LedgerConnection,
   { state, before, old, onlyUnchanged = false }: Removal,
 ): Promise<RemovedPayout[]> {
-  const touched = old.flatMap(({ payoutId, record: { txhash, batch } }) => {
+  const touched = old.flatMap(({ payoutId, record: { gatewayId, batch } }) => {
     const record = keys.payout(payoutId);
     return [
       record,
       keys.removedBucket(payoutId),
       batch === undefined ? record : keys.batch(batch),
-      txhash === undefined ? record : keys.txhashBucket(txhash),
+      gatewayId === undefined ? record : keys.gatewayIdBucket(gatewayId),
     ];
   });
   const args = old.flatMap(({ streamId, record }) => [
-    record['txhash'] ?? '',
+    record['gatewayId'] ?? '',
     record['batch'] === undefined ? 0 : 1,
     streamId ?? '',
     onlyUnchanged ? JSON.stringify(record) : '',

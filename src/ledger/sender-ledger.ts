@@ -214,7 +214,7 @@ export interface FinishResult {
   /** False if recorded before, or an operator has decided meanwhile. */
   readonly recorded: boolean;
   readonly pausedReason?: string;
-  /** This result proves a payment of a payout that was written off, or is sent again: recorded as `lateTxhash`. */
+  /** This result proves a payment of a payout that was written off, or is sent again: recorded as `lateGatewayId`. */
   readonly latePayment?: true;
 }
 
@@ -310,13 +310,13 @@ export type ScriptRejection =
   | { readonly kind: 'others_sending'; readonly payoutIds: readonly string[] }
   | { readonly kind: 'wrong_state'; readonly state: PayoutState | undefined; readonly attempt: number }
   | { readonly kind: 'not_found' }
-  | { readonly kind: 'txhash_taken'; readonly payoutId: string }
+  | { readonly kind: 'gateway_id_taken'; readonly payoutId: string }
   /** A request may still be on its way for so long. */
   | { readonly kind: 'in_flight'; readonly forMs: number }
   /** This attempt was begun after the one that was decided about. */
   | { readonly kind: 'sent_since'; readonly attempt: number }
   /** A late payment was proved: it must not be sent again. */
-  | { readonly kind: 'paid_late'; readonly txhash: string }
+  | { readonly kind: 'paid_late'; readonly gatewayId: string }
   /** The key rejected the payout, and cannot approve it any more. */
   | { readonly kind: 'rejected_before'; readonly by: string }
   | { readonly kind: 'too_many_approvals'; readonly count: number }
@@ -351,7 +351,7 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
     case -7:
       return { kind: 'not_found' };
     case -8:
-      return { kind: 'txhash_taken', payoutId: first };
+      return { kind: 'gateway_id_taken', payoutId: first };
     case -9:
       return { kind: 'objected', journalId: first, reason: second };
     case -11:
@@ -359,7 +359,7 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
     case -12:
       return { kind: 'sent_since', attempt: Number(first) };
     case -13:
-      return { kind: 'paid_late', txhash: first };
+      return { kind: 'paid_late', gatewayId: first };
     case -14:
       return { kind: 'came_back_older' };
     case -20:

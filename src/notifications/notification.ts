@@ -32,7 +32,21 @@ export interface Notification {
 
 /** Without addresses and metadata, which do not belong in a chat. */
 type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'final' | 'paymentId' | 'amount' | 'attempt'> &
-  Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash' | 'verified'>>;
+  Partial<
+    Pick<
+      Payout,
+      | 'symbol'
+      | 'reference'
+      | 'batch'
+      | 'held'
+      | 'message'
+      | 'gatewayId'
+      | 'txhash'
+      | 'lateGatewayId'
+      | 'lateTxhash'
+      | 'verified'
+    >
+  >;
 
 const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
 /** It comes every ten minutes, so receivers must ask for it by name. */
@@ -101,8 +115,8 @@ export function linkRunbook(notification: Notification, dashboardUrl: string | u
 
 function pickFields(payout: Payout): NotifiedPayout {
   const { payoutId, state, final, paymentId, amount, attempt } = payout;
-  const { symbol, reference, batch, held, message, txhash, lateTxhash, verified } = payout;
-  const optional = { symbol, reference, batch, held, message, txhash, lateTxhash, verified };
+  const { symbol, reference, batch, held, message, gatewayId, txhash, lateGatewayId, lateTxhash, verified } = payout;
+  const optional = { symbol, reference, batch, held, message, gatewayId, txhash, lateGatewayId, lateTxhash, verified };
   const known = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return { payoutId, state, final, paymentId, amount, attempt, ...known };
 }

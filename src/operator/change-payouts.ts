@@ -15,7 +15,8 @@ interface Decision extends Pick<PayoutChanges, 'from' | 'to'> {
 }
 
 interface DecidedChange extends Pick<PayoutChange, 'payoutId' | 'attempt'> {
-  /** The transaction that paid it, if it becomes `in_progress`. */
+  /** The payment, if it becomes `in_progress`, and its transaction. */
+  readonly gatewayId?: string | undefined;
   readonly txhash?: string | undefined;
   /** The attempt that the signer states as unpaid. @defaultValue the payout's last */
   readonly unpaidAttempt?: number | undefined;
@@ -69,8 +70,8 @@ export async function changeOnePayout(
 }
 
 /** What an operator's file says besides must not reach the ledger. */
-function toChange({ payoutId, attempt, txhash }: DecidedChange, to: PayoutState): PayoutChange {
-  return { payoutId, attempt, ...(to === 'in_progress' && txhash !== undefined && { txhash }) };
+function toChange({ payoutId, attempt, gatewayId, txhash }: DecidedChange, to: PayoutState): PayoutChange {
+  return { payoutId, attempt, ...(to === 'in_progress' && gatewayId !== undefined && { gatewayId, txhash }) };
 }
 
 /** @returns for each payout the change with its signed act, or why it cannot have one */

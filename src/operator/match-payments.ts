@@ -1,4 +1,4 @@
-import { txhashKey } from '../base/fields.js';
+import { gatewayIdKey } from '../base/fields.js';
 import { isSameAddress } from '../gateway/wallet.js';
 import type { Payout } from '../ledger/payout.js';
 
@@ -6,7 +6,7 @@ import type { Payout } from '../ledger/payout.js';
 export interface ListedPayment {
   /** Of the file. */
   readonly line: number;
-  readonly txhash: string;
+  readonly gatewayId: string;
   readonly addressTo: string;
   /** A decimal string without trailing zeros. */
   readonly amount: string;
@@ -17,7 +17,7 @@ export interface ListedPayment {
 interface MatchedPayment {
   readonly payout: Payout;
   readonly payment: ListedPayment;
-  readonly by: 'txhash' | 'address, amount and time';
+  readonly by: 'gatewayId' | 'address, amount and time';
 }
 
 /** Payouts and payments that fit each other in more than one way. */
@@ -37,33 +37,33 @@ export interface PaymentMatches {
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 /**
- * Finds the payments of payouts that are `unknown`: by the txhash, or by address, amount and time where one payment fits
- * one payout and neither fits another. An amount with a `symbol` cannot be compared, so such a payout matches by txhash
+ * Finds the payments of payouts that are `unknown`: by the gatewayId, or by address, amount and time where one payment fits
+ * one payout and neither fits another. An amount with a `symbol` cannot be compared, so such a payout matches by gatewayId
  * alone.
- * @param isHeld - whether a payout has the transaction already
+ * @param isHeld - whether a payout has the payment already
  */
 export async function matchPayments(
   payouts: readonly Payout[],
   payments: readonly ListedPayment[],
-  isHeld: (txhash: string) => Promise<boolean>,
+  isHeld: (gatewayId: string) => Promise<boolean>,
 ): Promise<PaymentMatches> {
-  const byTxhash = new Map(payments.map((payment) => [txhashKey(payment.txhash), payment]));
+  const byGatewayId = new Map(payments.map((payment) => [gatewayIdKey(payment.gatewayId), payment]));
   const byAmount = new Map<string, ListedPayment[]>();
-  for (const payment of byTxhash.values())
+  for (const payment of byGatewayId.values())
     byAmount.set(payment.amount, [...(byAmount.get(payment.amount) ?? []), payment]);
   const matched: MatchedPayment[] = [];
   const fits: (readonly [payout: Payout, payments: readonly ListedPayment[]])[] = [];
   for (const payout of payouts) {
-    if (payout.txhash === undefined) {
+    if (payout.gatewayId === undefined) {
       const free: ListedPayment[] = [];
       for (const payment of byAmount.get(payout.amount) ?? [])
-        if (fit(payout, payment) && !(await isHeld(payment.txhash))) free.push(payment);
+        if (fit(payout, payment) && !(await isHeld(payment.gatewayId))) free.push(payment);
       fits.push([payout, free]);
       continue;
     }
-    const payment = byTxhash.get(txhashKey(payout.txhash));
+    const payment = byGatewayId.get(gatewayIdKey(payout.gatewayId));
     if (payment === undefined) fits.push([payout, []]);
-    else matched.push({ payout, payment, by: 'txhash' });
+    else matched.push({ payout, payment, by: 'gatewayId' });
   }
   const ambiguous: AmbiguousPayments[] = [];
   for (const group of groupByPayment(fits)) {

@@ -8,7 +8,9 @@ export interface NextStep {
 }
 
 type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
-  Partial<Pick<Payout, 'attempt' | 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
+  Partial<
+    Pick<Payout, 'attempt' | 'held' | 'gatewayId' | 'lateGatewayId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>
+  >;
 
 export function nextSteps(
   payout: PayoutSituation,
@@ -64,14 +66,14 @@ function rejectionSteps(payoutId: string): Step[] {
 }
 
 function stepsOf(payout: PayoutSituation): readonly Step[] {
-  const { payoutId, state, attempt = 'N', held, txhash, lateTxhash } = payout;
-  if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
+  const { payoutId, state, attempt = 'N', held, gatewayId, lateGatewayId } = payout;
+  if (lateGatewayId !== undefined) return nextStepsOncePaid({ payoutId, state }, lateGatewayId);
   switch (state) {
     case 'unknown':
       return [
         {
-          when: 'The gateway shows the payment: give its txhash. Its address and amount are checked first.',
-          command: toCommand('resolve', payoutId, ['--sent', '--txhash', 'TXHASH', '--reason', 'WHY']),
+          when: 'The gateway shows the payment: say what it calls it. Its address and amount are checked first.',
+          command: toCommand('resolve', payoutId, ['--sent', '--gateway-id', 'GATEWAY_ID', '--reason', 'WHY']),
         },
         {
           when: `The gateway confirms, now that its request cannot arrive any more, that it never got attempt ${attempt}: the payout is queued again and will be paid.`,
@@ -129,19 +131,19 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
       return [
         {
           when: 'Nothing: the worker polls its status until it is final. See now what the gateway says; after a day, ask its support.',
-          ...statusCommand(txhash),
+          ...statusCommand(gatewayId),
         },
       ];
     case 'completed':
       return [
         {
           when: 'Nothing: it is paid. If the recipient misses it, compare address and amount with what the gateway says.',
-          ...statusCommand(txhash),
+          ...statusCommand(gatewayId),
         },
       ];
     case 'failed':
       return [
-        { when: 'See what the gateway says of it now; ask its support why it failed.', ...statusCommand(txhash) },
+        { when: 'See what the gateway says of it now; ask its support why it failed.', ...statusCommand(gatewayId) },
         {
           when: 'The gateway confirms that nothing arrived, and it is still to be paid: enqueue it under a new payoutId. This one stays failed.',
           ...enqueueCommand(payout),
@@ -209,8 +211,8 @@ function toBlock(lines: readonly string[]): string {
   return ['(set -e', ...lines.map((line) => `  ${line}`), ')'].join('\n');
 }
 
-function statusCommand(txhash: string | undefined): Pick<Step, 'command'> {
-  return txhash === undefined ? {} : { command: { name: 'gateway status', args: [txhash] } };
+function statusCommand(gatewayId: string | undefined): Pick<Step, 'command'> {
+  return gatewayId === undefined ? {} : { command: { name: 'gateway status', args: [gatewayId] } };
 }
 
 /** The same payment under a payoutId that the operator chooses. */
@@ -223,12 +225,15 @@ function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: Payo
 }
 
 /** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */
-function nextStepsOncePaid({ payoutId, state }: Pick<Payout, 'payoutId' | 'state'>, txhash: string): readonly Step[] {
+function nextStepsOncePaid(
+  { payoutId, state }: Pick<Payout, 'payoutId' | 'state'>,
+  gatewayId: string,
+): readonly Step[] {
   if (state === 'unknown') {
     return [
       {
-        when: `The gateway said too late that it was paid as ${txhash}: follow that transaction.`,
-        command: toCommand('resolve', payoutId, ['--sent', '--txhash', txhash, '--reason', 'WHY']),
+        when: `The gateway said too late that it was paid as ${gatewayId}: follow that payment.`,
+        command: toCommand('resolve', payoutId, ['--sent', '--gateway-id', gatewayId, '--reason', 'WHY']),
       },
       {
         when: 'It is settled in another way: write it off. It is never sent again.',
@@ -239,14 +244,14 @@ function nextStepsOncePaid({ payoutId, state }: Pick<Payout, 'payoutId' | 'state
   if (!UNSENT_STATES.includes(state)) {
     return [
       {
-        when: `The gateway said too late that it was paid as ${txhash}: ask what became of that transaction, and correct your books. It is never sent again.`,
-        ...statusCommand(txhash),
+        when: `The gateway said too late that it was paid as ${gatewayId}: ask what became of that payment, and correct your books. It is never sent again.`,
+        ...statusCommand(gatewayId),
       },
     ];
   }
   return [
     {
-      when: `The gateway said too late that it was paid as ${txhash}: give up sending it. It is written off by that, and its application must be told that it was paid.`,
+      when: `The gateway said too late that it was paid as ${gatewayId}: give up sending it. It is written off by that, and its application must be told that it was paid.`,
       command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
     },
   ];

@@ -14,7 +14,7 @@ import { type DecidedPayout, type Resolution, resolvePayout } from './resolve-pa
 export interface PayoutOperatorOptions extends AccountConnectionOptions {
   /**
    * {@link PayoutOperator.resolve} asks it whether a transaction is a payout's payment. Stays open when the operator is
-   * closed. @defaultValue none: only an unchecked txhash is accepted
+   * closed. @defaultValue none: only an unchecked payment is accepted
    */
   readonly gateway?: StatusGateway | undefined;
 }
@@ -50,7 +50,7 @@ export class PayoutOperator {
   /**
    * Queues a payout that the gateway rejected: it is sent again.
    * @returns the payout, `queued`
-   * @throws ConflictError if it is not `rejected`, has a late payment (`lateTxhash`), or, with a signer, no producer
+   * @throws ConflictError if it is not `rejected`, has a late payment (`lateGatewayId`), or, with a signer, no producer
    * signed it
    */
   async retry(payoutId: string, actor: Actor): Promise<Payout> {
@@ -65,7 +65,7 @@ export class PayoutOperator {
    * Redis can leave a different last attempt. @defaultValue the payout's last
    * @returns the payout, `queued`
    * @throws InvalidInputError also if `unpaidAttempt` is no whole number from 1 on, or has no signer
-   * @throws ConflictError if it is not `held`, or has a late payment (`lateTxhash`)
+   * @throws ConflictError if it is not `held`, or has a late payment (`lateGatewayId`)
    */
   async release(
     payoutId: string,
@@ -83,9 +83,9 @@ export class PayoutOperator {
    * still be on its way. After that the operator's word counts.
    * @param payout - its id, or its id with the attempt that was decided about, to exclude later ones; `not_sent` needs it
    * @returns the payout, now `in_progress` (sent), `queued` (not sent) or `written_off`
-   * @throws InvalidInputError also if the txhash names no transaction, or `not_sent` no attempt
-   * @throws InvalidConfigError if a txhash needs a check and there is no gateway
-   * @throws ConflictError if it is not `unknown`, was sent again, or its request may still be on its way; if the txhash
+   * @throws InvalidInputError also if the gatewayId names no payment, or `not_sent` no attempt
+   * @throws InvalidConfigError if a payment needs a check and there is no gateway
+   * @throws ConflictError if it is not `unknown`, was sent again, or its request may still be on its way; if the gatewayId
    * belongs to another payout; for `not_sent` with a signer, if no producer signed it
    * @throws TransactionMismatchError (a {@link ConflictError}) if the gateway does not know the transaction, or its
    * currency, address or amount differ

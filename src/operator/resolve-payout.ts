@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InvalidConfigError, TransactionMismatchError } from '../base/errors.js';
-import { parseInput, txhashField } from '../base/fields.js';
+import { parseInput, gatewayIdField } from '../base/fields.js';
 import {
   describeDifferences,
   GatewayRejectedError,
@@ -16,10 +16,10 @@ import type { DecisionSigner } from './decision-signer.js';
 /** The outcome of a payout that is `unknown`. */
 export type Resolution =
   | {
-      /** It was sent: this transaction is polled until it is completed or failed. */
+      /** It was sent, as the gateway calls it: this payment is polled until it is completed or failed. */
       readonly kind: 'sent';
-      readonly txhash: string;
-      /** The operator vouches for the transaction, and the gateway is not asked. @defaultValue false */
+      readonly gatewayId: string;
+      /** The operator vouches for the payment, and the gateway is not asked. @defaultValue false */
       readonly unchecked?: boolean;
     }
   /** It was not sent: it is queued again and will be paid. */
@@ -49,7 +49,7 @@ const statedSchema = z.object({
 
 /**
  * Carries out an operator's decision about an `unknown` payout.
- * @param gateway - asked whether a transaction is the payout's
+ * @param gateway - asked whether a payment is the payout's
  * @param signer - signs `not_sent`, for workers that require it
  * @throws see `PayoutOperator.resolve`
  */
@@ -76,50 +76,50 @@ async function resolveSent(
   account: LedgerAccess,
   gateway: StatusGateway | undefined,
   decided: DecidedPayout,
-  { txhash: given, unchecked = false }: Extract<Resolution, { kind: 'sent' }>,
+  { gatewayId: given, unchecked = false }: Extract<Resolution, { kind: 'sent' }>,
   actor: Actor,
 ): Promise<Payout> {
-  const { txhash } = parseInput(z.object({ txhash: txhashField }), { txhash: given });
-  const change = { ...decided, from: 'unknown', to: 'in_progress', txhash } as const;
+  const { gatewayId } = parseInput(z.object({ gatewayId: gatewayIdField }), { gatewayId: given });
+  const change = { ...decided, from: 'unknown', to: 'in_progress', gatewayId } as const;
   if (unchecked) {
-    const reason = `${actor.reason} (txhash not checked with the gateway)`;
+    const reason = `${actor.reason} (payment not checked with the gateway)`;
     return changeOnePayout(account, change, { ...actor, reason });
   }
   if (gateway === undefined) {
     throw new InvalidConfigError([
-      { field: 'gateway', message: 'is needed to check a txhash, unless it is unchecked' },
+      { field: 'gateway', message: 'is needed to check a payment, unless it is unchecked' },
     ]);
   }
   const payout = await account.ledger.require(decided.payoutId);
   // Ask the gateway only if its response can still change the payout.
   if (payout.state !== 'unknown') throw wrongStateError(payout.payoutId, payout.state, 'unknown', 'in_progress');
-  await verifyTransaction(gateway, txhash, payout);
-  return changeOnePayout(account, change, actor);
+  const { txhash } = await verifyPayment(gateway, gatewayId, payout);
+  return changeOnePayout(account, { ...change, txhash }, actor);
 }
 
 /**
- * Verifies that a transaction is the payment of a payout: same currency, address and amount, all three named by the gateway.
- * @throws TransactionMismatchError when the gateway does not know the transaction, or describes another payment
- * @throws InvalidInputError when the txhash names no transaction
+ * Verifies that it is the payment of a payout: same currency, address and amount, all three named by the gateway.
+ * @throws TransactionMismatchError when the gateway does not know the payment, or describes another
+ * @throws InvalidInputError when the gatewayId names no payment
  * @throws GatewayUnavailableError when no complete response came
  * @throws GatewayInvalidResponseError when the response is not as documented
  */
-async function verifyTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
-  const status = await fetchStatus(gateway, txhash);
+async function verifyPayment(gateway: StatusGateway, gatewayId: string, payout: Payout): Promise<PaymentStatus> {
+  const status = await fetchStatus(gateway, gatewayId);
   const differences = gateway.comparePayment(status, payout);
-  if (differences.length === 0) return;
+  if (differences.length === 0) return status;
   throw refusal(
-    `Transaction ${txhash} is not the payment of payout ${payout.payoutId}: ${describeDifferences(differences)}.`,
+    `${gatewayId} is not the payment of payout ${payout.payoutId}: ${describeDifferences(differences)}.`,
     differences.map(({ field }) => field),
   );
 }
 
-async function fetchStatus(gateway: StatusGateway, txhash: string): Promise<PaymentStatus> {
+async function fetchStatus(gateway: StatusGateway, gatewayId: string): Promise<PaymentStatus> {
   try {
-    return await gateway.getStatus(txhash);
+    return await gateway.getStatus(gatewayId);
   } catch (error) {
     if (!(error instanceof GatewayRejectedError)) throw error;
-    throw refusal(`The gateway has no status for transaction ${txhash}: ${error.gatewayMessage}.`, ['txhash']);
+    throw refusal(`The gateway has no status for ${gatewayId}: ${error.gatewayMessage}.`, ['gatewayId']);
   }
 }
 

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { followSignals, untilAborted } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
-import { closestName, parseInput, txhashField } from '../base/fields.js';
+import { closestName, gatewayIdField, parseInput } from '../base/fields.js';
 import { inSpan, loadTracing, type SpanOptions } from '../base/tracing.js';
 import type { AccountStats } from '../ledger/reads/account-stats.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
@@ -204,10 +204,10 @@ export class PayoutProducer {
     return this.#read(requirePayoutId(payoutId));
   }
 
-  /** The payout of this transaction, or undefined. @throws InvalidInputError */
-  async getByTxhash(txhash: string): Promise<Payout | undefined> {
+  /** The payout whose payment the gateway calls so, or undefined. @throws InvalidInputError */
+  async getByGatewayId(gatewayId: string): Promise<Payout | undefined> {
     const { ledger } = this.#use();
-    const payoutId = await ledger.findByTxhash(parseInput(txhashField, txhash, 'txhash'));
+    const payoutId = await ledger.findByGatewayId(parseInput(gatewayIdField, gatewayId, 'gatewayId'));
     return payoutId === undefined ? undefined : this.#read(payoutId);
   }
 

@@ -23,12 +23,12 @@ export interface PayoutJobData {
   readonly amount: string;
   readonly addressTo: string;
   readonly symbol?: string;
-  readonly txhash?: string;
+  readonly gatewayId?: string;
 }
 
 export type JobSource = Pick<
   Payout,
-  'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'txhash'
+  'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'gatewayId'
 > &
   JobIdSource & {
     /** The caller's trace, if the job is added after the call. */
@@ -168,14 +168,14 @@ export function toPayoutId(jobId: string): string {
   return jobId.slice(0, jobId.lastIndexOf('~')).replaceAll('%3A', ':');
 }
 
-function toJobData({ payoutId, paymentId, amount, addressTo, symbol, txhash }: JobSource): PayoutJobData {
+function toJobData({ payoutId, paymentId, amount, addressTo, symbol, gatewayId }: JobSource): PayoutJobData {
   return {
     payoutId,
     paymentId,
     amount,
     addressTo,
     ...(symbol === undefined ? {} : { symbol }),
-    ...(txhash === undefined ? {} : { txhash }),
+    ...(gatewayId === undefined ? {} : { gatewayId }),
   };
 }
 

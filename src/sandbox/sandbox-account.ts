@@ -1,6 +1,6 @@
 import { fromUnits, toUnits, worthInUnits } from '../base/decimal.js';
 import { InvalidInputError } from '../base/errors.js';
-import { txhashKey } from '../base/fields.js';
+import { gatewayIdKey } from '../base/fields.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 import type { FaultKind } from './fault-rule.js';
 import type { SandboxSettings } from './sandbox-options.js';
@@ -72,7 +72,7 @@ class PaymentBook {
 
   add(payment: Payment): void {
     const { txhash, addressTo, amount } = payment;
-    this.#byTxhash.set(txhashKey(txhash), payment);
+    this.#byTxhash.set(gatewayIdKey(txhash), payment);
     this.#countByAddress.set(addressTo, (this.#countByAddress.get(addressTo) ?? 0) + 1);
     // An amount contains no space, so no two groups share a key.
     const key = `${amount} ${addressTo}`;
@@ -82,7 +82,7 @@ class PaymentBook {
   }
 
   find(txhash: string): Payment | undefined {
-    return this.#byTxhash.get(txhashKey(txhash));
+    return this.#byTxhash.get(gatewayIdKey(txhash));
   }
 
   get all(): readonly Payment[] {

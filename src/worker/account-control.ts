@@ -58,9 +58,12 @@ export interface SendControl {
 }
 
 export interface ReceiptSigner {
-  /** Never throws, and settles within seconds. `failed`: a signature was wanted, and there is none. */
+  /**
+   * Never throws, and settles within seconds. `failed`: a signature was wanted, and there is none.
+   * @param payout - with the txhash that the gateway told with this state
+   */
   sign(
-    payout: Payout,
+    payout: Omit<Payout, 'txhash'> & { readonly txhash: string | undefined },
     state: 'completed' | 'failed',
   ): Promise<
     | { readonly kind: 'signed'; readonly receipt: StoredReceipt }

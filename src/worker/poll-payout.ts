@@ -1,6 +1,6 @@
 import type { StoredReceipt } from '../ledger/control-record.js';
 import { ConflictError, NotFoundError } from '../base/errors.js';
-import { isSameTxhash, txhashField } from '../base/fields.js';
+import { gatewayIdField, isSameGatewayId } from '../base/fields.js';
 import { describeDifferences, type PaymentStatus, type StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
@@ -14,6 +14,7 @@ type Verdict =
   | { readonly state: 'in_progress' }
   | {
       readonly state: 'completed' | 'failed';
+      readonly txhash: string | undefined;
       readonly fee?: string;
       /** What the status omits or contradicts: the payment may not be this payout's. */
       readonly doubt?: string;
@@ -49,45 +50,45 @@ export async function pollPayout(
   onCompleted?: (payout: Payout) => void,
 ): Promise<PollReport> {
   const payout = await ledger.get(payoutId);
-  if (payout?.state !== 'in_progress' || payout.txhash === undefined) {
+  if (payout?.state !== 'in_progress' || payout.gatewayId === undefined) {
     if (payout?.state === 'completed' || payout?.state === 'failed') await complete(payoutId, payout.state, ledger);
     return { kind: 'skipped', state: payout?.state };
   }
-  const { txhash } = payout;
-  const verdict = txhashField.safeParse(txhash).success
-    ? check(await gateway.getStatus(txhash), payout, gateway)
+  const { gatewayId } = payout;
+  const verdict = gatewayIdField.safeParse(gatewayId).success
+    ? check(await gateway.getStatus(gatewayId), payout, gateway)
     : // Someone has altered it.
-      ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
+      ({ state: 'unknown', reason: `its gatewayId names no payment: ${gatewayId}` } as const);
   if (verdict.state === 'in_progress') return { kind: 'polled', ...verdict };
   const signed = receipts && verdict.state !== 'unknown' ? await sign(payout, verdict, receipts) : undefined;
   const receipt = signed?.kind === 'signed' ? signed.receipt : undefined;
-  const isFirst = await record({ ...payout, txhash }, verdict, receipt, ledger);
+  const isFirst = await record({ ...payout, gatewayId }, verdict, receipt, ledger);
   if (isFirst) log(payout, verdict, logger);
   if (isFirst && verdict.state === 'completed') onCompleted?.(payout);
   if (!isFirst || signed === undefined || signed.kind === 'signed') return { kind: 'polled', ...verdict };
   const { kind, message: reason } = signed;
   logger[kind === 'failed' ? 'error' : 'warn'](
-    { payoutId, state: verdict.state, txhash, reason },
+    { payoutId, state: verdict.state, gatewayId, reason },
     'payout ended without a receipt',
   );
   return { kind: 'polled', ...verdict, receiptFailure: kind === 'failed' ? reason : undefined };
 }
 
 /**
- * A status that lacks a field is trusted. One that contradicts the payout is not, unless an operator gave the txhash.
+ * A status that lacks a field is trusted. One that contradicts the payout is not, unless an operator gave the gatewayId.
  */
 function check(status: PaymentStatus, payout: Payout, gateway: StatusGateway): Verdict {
   const differences = gateway.comparePayment(status, payout);
   const contradictions = differences.filter(({ actual }) => actual !== undefined);
-  const isVouchedFor = isSameTxhash(payout.vouchedTxhash, payout.txhash);
+  const isVouchedFor = isSameGatewayId(payout.vouchedGatewayId, payout.gatewayId);
   if (contradictions.length > 0 && !isVouchedFor) {
     const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;
     return { state: 'unknown', reason };
   }
-  const { kind, fee } = status;
+  const { kind, fee, txhash } = status;
   if (kind === 'pending') return { state: 'in_progress' };
   const doubt = differences.length === 0 ? {} : { doubt: describeDifferences(differences) };
-  return { state: FINAL_STATE[kind], ...(fee === undefined ? {} : { fee }), ...doubt };
+  return { state: FINAL_STATE[kind], txhash, ...(fee === undefined ? {} : { fee }), ...doubt };
 }
 
 /**
@@ -104,19 +105,19 @@ async function complete(payoutId: string, to: FinalVerdict['state'], ledger: Pol
 
 /** @returns false if a concurrent job was first, or an operator's decision */
 async function record(
-  payout: Payout & { readonly txhash: string },
+  payout: Payout & { readonly gatewayId: string },
   verdict: LastVerdict,
   receipt: StoredReceipt | undefined,
   ledger: PolledLedger,
 ): Promise<boolean> {
-  const { payoutId, txhash, attempt } = payout;
+  const { payoutId, gatewayId, attempt } = payout;
   const details =
     verdict.state === 'unknown'
       ? { to: verdict.state, reason: verdict.reason, message: verdict.reason }
-      : { to: verdict.state, ...feeOf(verdict), receipt };
+      : { to: verdict.state, txhash: verdict.txhash, ...feeOf(verdict), receipt };
   try {
-    // An answer may come late: of another attempt or txhash it says nothing.
-    await ledger.change({ payoutId, from: 'in_progress', attempt, txhash, ...details });
+    // An answer may come late: of another attempt or payment it says nothing.
+    await ledger.change({ payoutId, from: 'in_progress', attempt, gatewayId, ...details });
     return true;
   } catch (error) {
     if (error instanceof ConflictError || error instanceof NotFoundError) return false;
@@ -130,26 +131,27 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
 
 /**
  * A worker signs only its own findings. Two things stay in Redis only: an operator's statement that contradicts the
- * gateway, and a txhash whose status names no recipient.
+ * gateway, and a payment whose status names no recipient. The txhash is the one of the status: what Redis had proves
+ * nothing.
  */
 async function sign(
   payout: Payout,
-  { state, doubt }: FinalVerdict,
+  { state, txhash, doubt }: FinalVerdict,
   receipts: ReceiptSigner,
 ): ReturnType<ReceiptSigner['sign']> {
   return doubt === undefined
-    ? receipts.sign(payout, state)
+    ? receipts.sign({ ...payout, txhash }, state)
     : { kind: 'refused', message: "the gateway's status does not show that it is this payment" };
 }
 
 /** Omits the reason, which names addresses. */
-function log({ payoutId, txhash }: Payout, { state }: LastVerdict, logger: Logger): void {
+function log({ payoutId, gatewayId }: Payout, { state }: LastVerdict, logger: Logger): void {
   if (state === 'unknown') {
     logger.error(
-      { payoutId, txhash },
-      'payout is unknown: its txhash belongs to another payment; resolve it with `payouts resolve`',
+      { payoutId, gatewayId },
+      'payout is unknown: its gatewayId belongs to another payment; resolve it with `payouts resolve`',
     );
   } else {
-    logger.info({ payoutId, state, txhash }, 'payout is final');
+    logger.info({ payoutId, state, gatewayId }, 'payout is final');
   }
 }

@@ -40,7 +40,7 @@ function on(day: string, payoutId: string, given: Partial<Payout> = {}): Payout 
       attempt: 1,
       requeueCount: 0,
     },
-    ...{ txhash: `0x${payoutId}`, createdAt: at, updatedAt: at, history: [{ at, to: 'queued' }], ...given },
+    ...{ gatewayId: `0x${payoutId}`, createdAt: at, updatedAt: at, history: [{ at, to: 'queued' }], ...given },
   };
 }
 
@@ -78,7 +78,7 @@ it('keeping payouts writes nothing again that is kept and not removed, but write
   const size = await sizeOf();
   await keep('a');
   expect(await sizeOf()).toBe(size);
-  const changed = on(MONDAY, 'a', { lateTxhash: '0xlate' });
+  const changed = on(MONDAY, 'a', { lateGatewayId: '0xlate' });
   await archive.keep([changed]);
   expect(await sizeOf()).toBeGreaterThan(size);
   archive.forget(['a']);
@@ -99,9 +99,9 @@ it('reading begins with the newest day and the newest line, and shows a payout o
   await archive.keep([on(MONDAY, 'a'), on(MONDAY, 'b'), on(WEDNESDAY, 'c')]);
   await archive.keep([on(MONDAY, 'd'), on(TUESDAY, 'e')]);
   expect(await read()).toEqual(['c', 'e', 'd', 'b', 'a']);
-  await new PayoutArchive(folder).keep([on(MONDAY, 'a', { lateTxhash: '0xlate' })]);
+  await new PayoutArchive(folder).keep([on(MONDAY, 'a', { lateGatewayId: '0xlate' })]);
   expect(await read()).toEqual(['c', 'e', 'a', 'd', 'b']);
-  expect(await find('a')).toMatchObject({ lateTxhash: '0xlate', archivedIn: path() });
+  expect(await find('a')).toMatchObject({ lateGatewayId: '0xlate', archivedIn: path() });
   expect(damage).toEqual([]);
 });
 
@@ -110,7 +110,7 @@ it('reading opens only the days that are asked for, or whose index has the payou
   for (const day of [MONDAY, WEDNESDAY]) await writeFile(path(1, day), 'damaged');
   expect(await read({ from: TUESDAY, to: TUESDAY })).toEqual(['b']);
   expect(await find('b')).toMatchObject({ payoutId: 'b' });
-  expect(await findArchived(folder, { txhash: '0xb' }, { onDamage })).toMatchObject({ payoutId: 'b' });
+  expect(await findArchived(folder, { gatewayId: '0xb' }, { onDamage })).toMatchObject({ payoutId: 'b' });
   expect(await find('nowhere')).toBeUndefined();
   expect(damage).toEqual([]);
   expect(await read()).toEqual(['b']);
@@ -118,11 +118,11 @@ it('reading opens only the days that are asked for, or whose index has the payou
 });
 
 it('reading finds a transaction in another spelling', async () => {
-  const txhash = `0x${'AB'.repeat(32)}`;
-  await archive.keep([on(MONDAY, 'a', { txhash })]);
-  const findSpelled = async (given: string) => findArchived(folder, { txhash: given }, { onDamage });
-  for (const given of [txhash, txhash.toLowerCase(), 'ab'.repeat(32)]) {
-    expect(await findSpelled(given)).toMatchObject({ payoutId: 'a', txhash });
+  const gatewayId = `0x${'AB'.repeat(32)}`;
+  await archive.keep([on(MONDAY, 'a', { gatewayId })]);
+  const findSpelled = async (given: string) => findArchived(folder, { gatewayId: given }, { onDamage });
+  for (const given of [gatewayId, gatewayId.toLowerCase(), 'ab'.repeat(32)]) {
+    expect(await findSpelled(given)).toMatchObject({ payoutId: 'a', gatewayId });
   }
   expect(await findSpelled('cd'.repeat(32))).toBeUndefined();
 });

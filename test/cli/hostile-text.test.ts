@@ -30,9 +30,8 @@ beforeAll(async () => {
   const { redis, keys } = ledger.connection;
   const now = Date.now();
   for (const payoutId of ['p', 'q']) {
-    const fields = 'reference message requestedBy txhash symbol key amount addressTo batch notBefore lateTxhash'.split(
-      ' ',
-    );
+    const fields =
+      'reference message requestedBy gatewayId symbol key amount addressTo batch notBefore lateGatewayId'.split(' ');
     const texts = Object.fromEntries(fields.map((field) => [field, FAKED]));
     const others = { metadata: JSON.stringify(FAKED), h0: `q${now.toString(36)}\t${FAKED}\t${FAKED}` };
     await redis.hset(keys.payout(payoutId), { ...texts, ...others });
@@ -85,7 +84,7 @@ afterAll(async () => {
 const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   enqueue: [['--payout-id', HOSTILE, '--payment-id', '6', '--amount', HOSTILE, '--address-to', HOSTILE]],
   import: ['rows.csv --yes'.split(' '), 'rows.jsonl --dry-run'.split(' '), [HOSTILE, '--yes']],
-  get: [['p'], ['q'], ['p', '--json'], [HOSTILE], ['--txhash', HOSTILE]],
+  get: [['p'], ['q'], ['p', '--json'], [HOSTILE], ['--gateway-id', HOSTILE]],
   list: [['--state', 'held'], ['--state', 'held', '--json'], ['--batch', HOSTILE], [`--${HOSTILE}`]],
   cancel: [[HOSTILE, '--reason', HOSTILE], '--file ids.txt --reason x --yes'.split(' ')],
   retry: [['p', '--reason', HOSTILE]],
@@ -94,7 +93,7 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   approve: ['p', HOSTILE].map((payoutId) => [payoutId, '--key', 'FILE', '--yes']),
   reject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
   unreject: [['p', '--key', 'FILE', '--reason', HOSTILE, '--yes']],
-  resolve: [[HOSTILE, '--sent', '--txhash', HOSTILE, '--reason', HOSTILE]],
+  resolve: [[HOSTILE, '--sent', '--gateway-id', HOSTILE, '--reason', HOSTILE]],
   status: [[], ['--json']],
   stats: [[], ['--json']],
   events: [['--json'], []],

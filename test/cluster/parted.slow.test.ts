@@ -105,7 +105,7 @@ it('a slot that moves lets nothing be half done, and nothing read as absent that
     await callAll();
     return refused.size === 0;
   });
-  expect(await ledger.get('begun')).toMatchObject({ state: 'in_progress', txhash: 'hash-begun' });
+  expect(await ledger.get('begun')).toMatchObject({ state: 'in_progress', gatewayId: 'hash-begun' });
   expect(await contradictions()).toEqual([]);
 }, 240_000);
 

@@ -139,7 +139,7 @@ describe('verifyIntent', () => {
 const WORKER = entryOf(2, 'worker-1', 'worker');
 const KEYRING = keyringOf(keyEntry(testKey(1)), WORKER);
 const fields = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-const unsigned: PaidPayout = { ...fields, attempt: 1, txhash: 'h-1' };
+const unsigned: PaidPayout = { ...fields, attempt: 1, gatewayId: 'h-1' };
 const signedFor = (audience: string): PaidPayout => ({
   ...{ ...unsigned, signed: signIntent(fields, { audience }) },
 });
@@ -199,7 +199,7 @@ it('a worker with a keyring signs nothing for a payout that was not signed, or w
     [unsigned, 'it is not signed'],
     [{ ...payout, amount: '13' }, 'is not over this payout'],
     [{ ...payout, addressTo: 'a\nb' }, 'addressTo'],
-    [{ ...payout, txhash: 'a\nb' }, 'txhash'],
+    [{ ...payout, gatewayId: 'a\nb' }, 'gatewayId'],
     [signedFor('staging'), 'signed for "staging"'],
     [signedFor(''), 'signed for another audience'],
     [payout, 'is revoked', revoked],

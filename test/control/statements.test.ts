@@ -39,7 +39,16 @@ const acts: fc.Arbitrary<Act> = fc.record({
   ...{ attempt: fc.option(number, { nil: undefined }), reason: value, by: value, at: value, expiresAt: value },
 });
 const receipts: fc.Arbitrary<Receipt> = fc.record({
-  ...{ audience, payoutId: value, intent: value, state: value, attempt: number, txhash: value, at: value },
+  ...{
+    audience,
+    payoutId: value,
+    intent: value,
+    state: value,
+    attempt: number,
+    gatewayId: value,
+    txhash: value,
+    at: value,
+  },
 });
 
 const { cases, python } = readVectors();
@@ -212,7 +221,7 @@ describe('a record that was altered', () => {
 });
 
 it('what is not signed may change', () => {
-  const unsigned = { priority: '1', batch: 'november', state: 'unknown', attempt: '3', round: '2', txhash: 'abc' };
+  const unsigned = { priority: '1', batch: 'november', state: 'unknown', attempt: '3', round: '2', gatewayId: 'abc' };
   expect(verifies('invoice-77', { ...record, ...unsigned, h0: `q${(NOW + 1).toString(36)}` })).toBe(true);
 });
 

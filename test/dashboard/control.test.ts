@@ -190,7 +190,12 @@ it('what was sent is listed newest first, as of its begin', async () => {
   const sent = { payoutId: 'a:paid', attempt: 1 };
   const spend = { ...sent, id: 'a 1', paymentId: 7, amount: '12.5', addressTo: 'w', inFlightMs: 0, usd: 12_510_000n };
   await sender.beginSend({ ...asked, spend: { spend, since: 0 } });
-  await sender.finishSend({ ...sent, token: asked.token }, { kind: 'accepted', gatewayId: '0xfeed' }, NO_BREAKER, 0);
+  await sender.finishSend(
+    { ...sent, token: asked.token },
+    { kind: 'accepted', gatewayId: '0xfeed', txhash: '0xfeed' },
+    NO_BREAKER,
+    0,
+  );
   await rig.enqueue('a:lost');
   const unknown = { kind: 'unknown', reason: 'no response' } as const;
   await sender.finishSend(await begin(sender, lease, 'a:lost'), unknown, NO_BREAKER, 0);

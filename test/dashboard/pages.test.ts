@@ -48,7 +48,11 @@ describe('payouts that are looked for', () => {
     await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
     const june = { amount: '77', batch: 'june' };
     const refused = { kind: 'rejected', message: 'Insufficient balance' } as const;
-    await account.sendAs('paid', { kind: 'accepted', gatewayId: '0xABC$&' }, { ...june, reference: 'Rent' });
+    await account.sendAs(
+      'paid',
+      { kind: 'accepted', gatewayId: '0xABC$&', txhash: '0xABC$&' },
+      { ...june, reference: 'Rent' },
+    );
     await account.sendAs('refused', refused, { ...june, metadata: { invoice: 77 } });
     await account.sendAs('lost', { kind: 'unknown', reason: 'no response' }, { ...june, amount: '5', paymentId: 12 });
     await account.enqueue('tagged', { addressTo: `${ADDRESS}:4711`, notBefore: '2031-05-06T07:08:09Z' });
@@ -62,7 +66,7 @@ describe('payouts that are looked for', () => {
 
   it.each<[string, string, string | string[]]>([
     ['payoutId', 'paid', '/payouts/paid'],
-    ['txhash', ' 0xABC$& ', '/payouts/paid'],
+    ['gatewayId', ' 0xABC$& ', '/payouts/paid'],
     ['batch', 'june', '/batch?name=june'],
     ['amount as the pages show it', '77.00 USDT (TRC-20)', ['refused', 'paid']],
     ['day', '2030-01-01', ['kept', 'september', 'tagged', 'lost', 'refused', 'paid']],

@@ -235,7 +235,7 @@ it('back up and restore Redis', async () => {
       expect(await producer.stats()).toMatchObject({ paused: true, queued: 0, cancelled: 1 });
     },
   });
-  // What the journal knows is restored with its txhash, and followed to its end.
+  // What the journal knows is restored with its gatewayId, and followed to its end.
   await untilCompleted(3);
   await enqueue(2, 'forgotten');
   await enqueue(1, 'after');

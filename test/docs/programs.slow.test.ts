@@ -230,8 +230,8 @@ it('operator.ts decides about what the records show, and leaves the rest', async
   for (const payoutId of ['paid', 'never-received', 'sent-again', 'not-in-the-records'])
     await account.sendAs(payoutId, { kind: 'unknown', reason: 'no response' });
   const records = join(world.dir, 'records.json');
-  const txhash = '9f86d081884c7d659a2feaa0c55ad015';
-  const found = { paid: { attempt: 1, txhash }, 'never-received': { attempt: 1, txhash: null } };
+  const gatewayId = '9f86d081884c7d659a2feaa0c55ad015';
+  const found = { paid: { attempt: 1, gatewayId }, 'never-received': { attempt: 1, gatewayId: null } };
   await writeFile(records, JSON.stringify(found));
   const own = { GATEWAY_PLATFORM_ID: String(account.platformId) };
   const output = 'paid is in_progress\nnever-received is queued\n';
@@ -240,7 +240,7 @@ it('operator.ts decides about what the records show, and leaves the rest', async
   // What was looked up is about the attempt before.
   const { redis, keys } = account.connection;
   await redis.hset(keys.payout('sent-again'), 'attempt', '2');
-  await writeFile(records, JSON.stringify({ 'sent-again': { attempt: 1, txhash: null } }));
+  await writeFile(records, JSON.stringify({ 'sent-again': { attempt: 1, gatewayId: null } }));
   expect(await startExample('operator.ts', own, records, 'ticket 814').end()).toMatchObject({ code: 1 });
   expect(await account.ledger.get('sent-again')).toMatchObject({ state: 'unknown' });
 });

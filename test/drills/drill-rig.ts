@@ -129,7 +129,7 @@ export class DrillRig extends Rig {
     const { payouts } = await this.world.producer.list({ state: 'unknown' });
     for (const { payoutId, addressTo, attempt } of payouts) {
       const paid = this.payments.find((payment) => payment.addressTo === addressTo);
-      const how = paid ? '--sent --txhash H' : '--not-sent --attempt N';
+      const how = paid ? '--sent --gateway-id H' : '--not-sent --attempt N';
       const values = { ID: payoutId, 'attempt N': `attempt ${attempt}`, ' H ': ` ${paid?.txhash ?? ''} ` };
       await this.untilFollowed('unknown', `payouts resolve ID ${how} --reason WHY`, values);
     }

@@ -233,7 +233,7 @@ async function resolveFiles(rig: DrillRig) {
       ({ payoutId, addressTo, attempt }) => `${payoutId},${hashOf.get(addressTo) ?? ''},${attempt}\n`,
     );
     const path = join(rig.world.dir, name);
-    await writeFile(path, `payout_id,txhash,attempt\n${lines.join('')}`);
+    await writeFile(path, `payout_id,gateway_id,attempt\n${lines.join('')}`);
     return { [name]: path };
   };
   const paid = await write('paid.csv', true);

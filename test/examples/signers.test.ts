@@ -80,7 +80,7 @@ ifInstalled('softhsm2-util', 'pkcs11-tool')(
     if (signed === undefined) throw new Error('it is not signed');
     expect(verifyIntent(intentOf(platformId, payout, signed), signed, keyring, Date.now()).kind).toBe('verified');
     const signing = { platformId, audience: TEST_AUDIENCE, keyring, clock: systemClock };
-    const paid = { ...payout, state: 'completed', attempt: 1, txhash: 'h-1' };
+    const paid = { ...payout, state: 'completed', attempt: 1, gatewayId: 'h-1' };
     const result = await new ReceiptSigner({ ...signing, signer: open(host, '02') }).sign(paid, 'completed');
     if (result.kind !== 'signed') throw new Error(result.message);
     expect(verifyReceipt(platformId, { ...paid, receipt: result.receipt }, keyring).kind).toBe('verified');

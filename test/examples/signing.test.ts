@@ -58,7 +58,7 @@ const REFUSED: readonly object[] = [
 ];
 const receipt = {
   ...{ payoutId: 'invoice-77', intent: 'ab'.repeat(32), state: 'completed', attempt: 1 },
-  ...{ txhash: '9f86d081', at: '2026-11-21T20:00:07.123Z' },
+  ...{ gatewayId: '81', txhash: '9f86d081', at: '2026-11-21T20:00:07.123Z' },
 };
 
 function parse(plain: object) {
@@ -137,7 +137,9 @@ describe.each([
     };
     expect(verify({})).toEqual([0, 'verified\n', '']);
     for (const found of [
-      ...[{ state: 'rejected' }, { attempt: 2 }, { txhash: 'a\nb' }].map((changes) => verify(changes)),
+      ...[{ state: 'rejected' }, { attempt: 2 }, { gatewayId: 'a\nb' }, { txhash: 'another' }].map((changes) =>
+        verify(changes),
+      ),
       ...[`${signature}==`, ''].map((other) => verify({ signature: other })),
       ...[verify({}, PLATFORM + 1), verify({}, PLATFORM, testKey(2)), verify({}, PLATFORM, privateKey, 'staging')],
     ]) {

@@ -63,7 +63,7 @@ it.each([
   { ...journaled(MINE), sends: '3' },
   { ...journaled(MINE), request: { ...REQUEST, symbol: null } },
   resultOf({ kind: 'accepted' }),
-  resultOf({ kind: 'paid', txhash: 'h' }),
+  resultOf({ kind: 'paid', gatewayId: 'h' }),
   { ...resultOf({ kind: 'accepted', gatewayId: 'h' }), token: undefined },
   { ledgerId: 'L', epoch: 1 },
   { ledgerId: 'L', epoch: 1, sends: 2 },

@@ -99,33 +99,33 @@ it('adoptSends makes unknown what was forgotten, says which, and does nothing a 
   expect(await unchanged(async () => adopt(sends))).toEqual([]);
 });
 
-it('removePayouts leaves a txhash to the payout that has it, where the removed one names it too', async () => {
+it('removePayouts leaves a gatewayId to the payout that has it, where the removed one names it too', async () => {
   await finish(await begun(), ACCEPTED);
   await enqueue('q');
   await change('q', 'queued', 'cancelled');
-  await redis.hset(keys.payout('q'), 'txhash', 'h');
+  await redis.hset(keys.payout('q'), 'gatewayId', 'h');
   expect(await removePayouts(connection, 'cancelled', clock.wallNow() + 1, 10)).toHaveLength(1);
-  expect(await ledger.findByTxhash('h')).toBe('p');
+  expect(await ledger.findByGatewayId('h')).toBe('p');
 });
 
-it('removePayouts forgets the txhash of each', async () => {
+it('removePayouts forgets the gatewayId of each', async () => {
   for (const payoutId of ['p', 'q']) {
     await finish(await begun(payoutId), { kind: 'accepted', gatewayId: `h-${payoutId}` });
     await change(payoutId, 'in_progress', 'completed');
   }
   expect(await removePayouts(connection, 'completed', clock.wallNow() + 1, 10)).toHaveLength(2);
-  expect(await redis.exists(...['h-p', 'h-q'].map((txhash) => keys.txhashBucket(txhash)))).toBe(0);
+  expect(await redis.exists(...['h-p', 'h-q'].map((gatewayId) => keys.gatewayIdBucket(gatewayId)))).toBe(0);
 });
 
-it('adoptSends leaves a txhash to the payout that gets it, where one that was put back names it', async () => {
+it('adoptSends leaves a gatewayId to the payout that gets it, where one that was put back names it', async () => {
   await enqueue('p', 'q');
   await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
   const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
   expect(await adopt(sends)).toContainEqual({ payoutId: 'q', state: 'in_progress' });
-  expect(await ledger.findByTxhash('h')).toBe('q');
+  expect(await ledger.findByGatewayId('h')).toBe('q');
 });
 
-it('adoptSends gives a payout that was lost the txhash that it had', async () => {
+it('adoptSends gives a payout that was lost the gatewayId that it had', async () => {
   const send = { ...aSend('gone'), outcome: ACCEPTED };
   for (let times = 0; times < 2; times += 1) {
     expect(await adopt([send])).toEqual([{ payoutId: 'gone', state: 'in_progress' }]);

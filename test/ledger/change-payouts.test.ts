@@ -22,7 +22,7 @@ import {
 
 useAccount();
 
-type Named = { readonly payoutId: string } & Partial<Record<'txhash' | 'fee' | 'message' | 'act', string>> & {
+type Named = { readonly payoutId: string } & Partial<Record<'gatewayId' | 'fee' | 'message' | 'act', string>> & {
     readonly attempt?: number;
   };
 
@@ -87,7 +87,7 @@ describe('a decision about many payouts', () => {
     async (from) => {
       if (from === 'queued') await enqueue('late', 'other');
       else await enter(from, 'late', 'other');
-      await redis.hset(keys.payout('late'), 'lateTxhash', 'hash-1');
+      await redis.hset(keys.payout('late'), 'lateGatewayId', 'hash-1');
       for (let time = 0; time < 2; time += 1)
         expect(await decide(from, 'cancelled', ['late', 'other'])).toEqual([undefined, undefined]);
       expect([await stateOf('late'), await stateOf('other')]).toEqual(['written_off', 'cancelled']);
@@ -98,7 +98,7 @@ describe('a decision about many payouts', () => {
     await enqueue('doubted');
     await sender.finishSend(await beginOne('doubted'), UNKNOWN, NO_BREAKER, 60_000);
     await enter('unknown', 'late', 'p');
-    await redis.hset(keys.payout('late'), 'lateTxhash', 'hash-1');
+    await redis.hset(keys.payout('late'), 'lateGatewayId', 'hash-1');
     const errors = await decide('unknown', 'queued', ['doubted', 'late', 'p']);
     expect(errors.map((error) => error?.message)).toEqual([
       expect.stringMatching(
@@ -142,17 +142,17 @@ describe('the transactions of many payouts', () => {
     decide(
       'unknown',
       'in_progress',
-      Object.entries(given).map(([payoutId, txhash]) => ({ payoutId, txhash })),
+      Object.entries(given).map(([payoutId, gatewayId]) => ({ payoutId, gatewayId })),
     );
-  const ownerOf = async (txhash: string) => ledger.findByTxhash(txhash);
+  const ownerOf = async (gatewayId: string) => ledger.findByGatewayId(gatewayId);
 
   it('are found by them, whether their hash has one spelling or several', async () => {
     await enter('unknown', 'p', 'q', 'r');
     const given = { p: HEXADECIMAL, q: 'h', r: 'i' };
     expect(await follow(given)).toEqual([undefined, undefined, undefined]);
-    for (const [payoutId, txhash] of Object.entries(given)) {
-      expect(await ownerOf(txhash)).toBe(payoutId);
-      expect(await ledger.get(payoutId)).toMatchObject({ txhash, vouchedTxhash: txhash });
+    for (const [payoutId, gatewayId] of Object.entries(given)) {
+      expect(await ownerOf(gatewayId)).toBe(payoutId);
+      expect(await ledger.get(payoutId)).toMatchObject({ gatewayId, vouchedGatewayId: gatewayId });
     }
     expect(await ownerOf('other')).toBeUndefined();
   });
@@ -161,7 +161,7 @@ describe('the transactions of many payouts', () => {
     await enter('unknown', 'p', 'q');
     const [first, second] = await follow({ p: HEXADECIMAL, q: `0x${HEXADECIMAL.toUpperCase()}` });
     expect(first).toBeUndefined();
-    expect(second).toMatchObject({ message: expect.stringMatching(/belongs to payout p$/), fields: ['txhash'] });
+    expect(second).toMatchObject({ message: expect.stringMatching(/belongs to payout p$/), fields: ['gatewayId'] });
     expect(await stateOf('q')).toBe('unknown');
     expect(await ownerOf(HEXADECIMAL)).toBe('p');
   });
@@ -176,10 +176,11 @@ describe('the transactions of many payouts', () => {
   it('that prove wrong are free again, unless they are of another payout', async () => {
     await enter('unknown', 'p', 'q');
     await follow({ p: 'h', q: 'i' });
-    const proveWrong = async (payoutId: string) => decide('in_progress', 'unknown', [{ payoutId, txhash: 'h' }], false);
+    const proveWrong = async (payoutId: string) =>
+      decide('in_progress', 'unknown', [{ payoutId, gatewayId: 'h' }], false);
     expect(await proveWrong('q')).toEqual([CONFLICT]);
     // As an earlier version may have left it.
-    await redis.hset(keys.payout('q'), 'txhash', 'h');
+    await redis.hset(keys.payout('q'), 'gatewayId', 'h');
     expect(await proveWrong('q')).toEqual([undefined]);
     expect(await ownerOf('h')).toBe('p');
     expect(await proveWrong('p')).toEqual([undefined]);

@@ -208,7 +208,7 @@ async function actOnAll() {
   await ledger.resume('ann', 'topped up');
   await change('p', 'rejected', 'queued', ANN);
   await sendAs(UNKNOWN, 'q', 'r');
-  await change('q', 'unknown', 'in_progress', { txhash: 'hash-1', ...ANN });
+  await change('q', 'unknown', 'in_progress', { gatewayId: 'hash-1', ...ANN });
   await change('q', 'in_progress', 'completed');
   await change('r', 'unknown', 'queued', ANN);
   await sender.object(OBJECTION);

@@ -70,26 +70,26 @@ describe('the index of transactions', () => {
   const remove = async () => removePayouts(connection, 'completed', Number.MAX_SAFE_INTEGER, 100);
 
   it('finds a transaction in any spelling, and forgets it with its payout', async () => {
-    const txhash = `0x${'AB'.repeat(32)}`;
-    await finish(await begun('p'), { kind: 'accepted', gatewayId: txhash });
+    const gatewayId = `0x${'AB'.repeat(32)}`;
+    await finish(await begun('p'), { kind: 'accepted', gatewayId: gatewayId });
     await finish(await begun('q'), { kind: 'unknown', reason: 'lost' });
-    const bucket = keys.txhashBucket(txhash);
+    const bucket = keys.gatewayIdBucket(gatewayId);
     expect(await redis.hgetall(bucket)).toEqual({ [sha1('ab'.repeat(32)).slice(3, 23)]: 'p' });
-    for (const given of [txhash, 'ab'.repeat(32), `0x${'ab'.repeat(32)}`]) {
-      expect(await ledger.findByTxhash(given)).toBe('p');
-      const claim = change('q', 'unknown', 'in_progress', { txhash: given, by: 'ann' });
+    for (const given of [gatewayId, 'ab'.repeat(32), `0x${'ab'.repeat(32)}`]) {
+      expect(await ledger.findByGatewayId(given)).toBe('p');
+      const claim = change('q', 'unknown', 'in_progress', { gatewayId: given, by: 'ann' });
       await expect(claim).rejects.toThrow('already belongs to payout p');
     }
     await change('p', 'in_progress', 'completed');
     expect(await remove()).toMatchObject([{ payoutId: 'p' }]);
-    expect([await redis.exists(bucket), await ledger.findByTxhash(txhash)]).toEqual([0, undefined]);
+    expect([await redis.exists(bucket), await ledger.findByGatewayId(gatewayId)]).toEqual([0, undefined]);
   });
 
-  it('gives a txhash to no second payout', async () => {
+  it('gives a gatewayId to no second payout', async () => {
     await finish(await begun('p'), ACCEPTED);
     await finish(await begun('q'), ACCEPTED);
     expect(await ledger.get('q')).toMatchObject({ state: 'unknown', message: expect.stringContaining('payout p') });
-    expect(await ledger.findByTxhash('hash-new')).toBe('p');
+    expect(await ledger.findByGatewayId('hash-new')).toBe('p');
   });
 });
 
@@ -136,7 +136,7 @@ describe('a history', () => {
   ])('that an operator decided since has an outcome told again, %s: %s', async (_name, toldBy, expected) => {
     await enqueue('p');
     const attempt = await beginOne('p');
-    const accepted = { ...ACCEPTED, txhash: 'h' };
+    const accepted = { ...ACCEPTED, gatewayId: 'h' };
     await finish(attempt, accepted);
     const record = keys.payout('p');
     expect(await redis.hget(record, 'told')).toBe(`${attempt.token}p${sha1('h').slice(0, 6)}`);

@@ -175,7 +175,7 @@ it('change of which nobody said who or why has neither in its history', async ()
 it('change says what was found and what would be allowed, and changes nothing', async () => {
   await enqueue('p');
   const wrong = async () =>
-    change('p', 'rejected', 'queued', { txhash: 'h', fee: '1' }).catch((error: unknown) => error);
+    change('p', 'rejected', 'queued', { gatewayId: 'h', fee: '1' }).catch((error: unknown) => error);
   expect(await unchanged(wrong)).toEqual(
     conflict(
       'Cannot move payout p from queued to queued: that needs rejected. Allowed from queued: sending, cancelled',
@@ -198,7 +198,7 @@ it('what is stored lies in buckets that a later version finds again', async () =
   await enter('cancelled', 'q');
   await removeCancelled();
   const { prefix } = keys;
-  expect(await redis.hgetall(`${prefix}:txhash:${bucketOf('hash-p')}`)).toEqual({
+  expect(await redis.hgetall(`${prefix}:gatewayId:${bucketOf('hash-p')}`)).toEqual({
     [sha1('hash-p').slice(3, 23)]: 'p',
   });
   expect(await redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
@@ -242,7 +242,7 @@ it('the outbox holds what needs a job, the oldest first, until cleared for that 
     clock.advance(1_000);
   }
   await change('p', 'queued', 'sending');
-  await change('p', 'sending', 'in_progress', { txhash: 'h' });
+  await change('p', 'sending', 'in_progress', { gatewayId: 'h' });
   const [first, second, third] = [
     { state: 'queued', payoutId: 'p' },
     { state: 'queued', payoutId: 'q' },

@@ -155,8 +155,8 @@ describe('a stored payout', () => {
 
 it.each([
   [[-7], { kind: 'not_found' }],
-  [[-8, 'p'], { kind: 'txhash_taken', payoutId: 'p' }],
-  [[-13, 'h'], { kind: 'paid_late', txhash: 'h' }],
+  [[-8, 'p'], { kind: 'gateway_id_taken', payoutId: 'p' }],
+  [[-13, 'h'], { kind: 'paid_late', gatewayId: 'h' }],
   [[-11, 250], { kind: 'in_flight', forMs: 250 }],
   [[-20, 'ann'], { kind: 'rejected_before', by: 'ann' }],
   [[-21, 40], { kind: 'too_many_approvals', count: 40 }],

@@ -44,7 +44,7 @@ describe('the scripts', () => {
       await enter(from, 'p');
       await unchanged(async () => {
         for (const [, to] of PAIRS.filter((pair) => pair[0] === from && !isTransition(pair))) {
-          const refused = change('p', from, to, { txhash: 'h', fee: '1', message: 'm' });
+          const refused = change('p', from, to, { gatewayId: 'h', fee: '1', message: 'm' });
           await expect(refused).rejects.toThrow(`no transition from ${from} to ${to}`);
         }
       });

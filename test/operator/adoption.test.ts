@@ -14,7 +14,7 @@ afterEach(async () => world.close());
 const journalOne = (ledgerId: string, sends: number, ...lines: readonly JournalLine[]) =>
   aJournal('j-one', { ledgerId, epoch: 1, sends, token: '' }, ...lines);
 
-const accepted = (txhash: string) => ({ kind: 'accepted', gatewayId: txhash }) as const;
+const accepted = (gatewayId: string) => ({ kind: 'accepted', gatewayId: gatewayId }) as const;
 const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
 const UNKNOWN = { kind: 'unknown', reason: 'no response', inFlightUntil: 0 } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'the connection ended' } as const;
@@ -53,7 +53,7 @@ it.each(['an older copy', 'nothing'])(
     ]);
     expect(adoption).toMatchObject({ held: 0, objections: 0, sendCount: 6 });
     expect(await world.statesOf('P-1', 'P-5')).toEqual(['in_progress', isFlushed ? undefined : 'queued']);
-    expect(await world.account.ledger.get('P-2')).toMatchObject({ txhash: 'h-2', attempt: 1 });
+    expect(await world.account.ledger.get('P-2')).toMatchObject({ gatewayId: 'h-2', attempt: 1 });
     expect(await world.account.ledger.get('P-3')).toMatchObject({ message: 'no funds' });
     const message = expect.stringMatching(/forgot it: ticket/);
     expect(await world.account.ledger.get('P-4')).toMatchObject({ message });

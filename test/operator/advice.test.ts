@@ -78,7 +78,7 @@ const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7') =>
 
 it('nextSteps names the commands for each state, and who has to approve', () => {
   for (const [state, commands] of Object.entries({
-    unknown: ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent --attempt 3', 'resolve # --write-off'],
+    unknown: ['resolve # --sent --gateway-id GATEWAY_ID', 'resolve # --not-sent --attempt 3', 'resolve # --write-off'],
     rejected: ['retry #', 'cancel #'],
     held: ['release #', 'cancel #'],
     queued: ['cancel #'],
@@ -97,13 +97,13 @@ it('nextSteps names the commands for each state, and who has to approve', () => 
 
 it('nextSteps never pays again what was paid late, and pays what failed under a new payoutId', () => {
   for (const state of PAYOUT_STATES) {
-    expect(nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42)).not.toEqual([]);
-    const late = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42).map(({ command }) => command);
+    expect(nextSteps({ ...PAYMENT, state, gatewayId: 'a7c1' }, 42)).not.toEqual([]);
+    const late = nextSteps({ ...PAYMENT, state, lateGatewayId: 'a7c1' }, 42).map(({ command }) => command);
     expect(late.length).toBeGreaterThan(0);
     expect(late.join()).not.toMatch(/enqueue|retry|release|--not-sent/);
   }
   for (const state of ['failed', 'cancelled'] as const) {
-    const command = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42).at(-1)?.command ?? '';
+    const command = nextSteps({ ...PAYMENT, state, gatewayId: 'a7c1' }, 42).at(-1)?.command ?? '';
     expect(toWords(command)[0]?.slice(4)).toEqual([
       ...['--payout-id', 'NEW-ID', '--payment-id', '7', '--amount', '12.5', '--address-to', 'rPT1:4711'],
       ...['--symbol', 'USD', '--reference', 'in place of order:7'],

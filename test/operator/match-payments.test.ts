@@ -17,13 +17,13 @@ function unknown(payoutId: string, changes: Partial<Payout> = {}): Payout {
 }
 
 function listed(line: number, changes: Partial<ListedPayment> = {}): ListedPayment {
-  return { line, txhash: `hash-${line}`, addressTo: ADDRESS, amount: '12.5', at: BEGAN + 1_000, ...changes };
+  return { line, gatewayId: `hash-${line}`, addressTo: ADDRESS, amount: '12.5', at: BEGAN + 1_000, ...changes };
 }
 
 /** What becomes of each payout: the line of its payment, a list of those that fit, or nothing. */
 async function match(payouts: readonly Payout[], payments: readonly ListedPayment[], held: readonly string[] = []) {
-  const { matched, ambiguous, unmatched } = await matchPayments(payouts, payments, async (txhash) =>
-    Promise.resolve(held.includes(txhash)),
+  const { matched, ambiguous, unmatched } = await matchPayments(payouts, payments, async (gatewayId) =>
+    Promise.resolve(held.includes(gatewayId)),
   );
   return {
     ...Object.fromEntries(
@@ -49,15 +49,15 @@ it.each<[what: string, Partial<Payout>, Partial<ListedPayment>, matches: boolean
   ['a request that arrived late', {}, { at: BEGAN + 600_000 }, true],
   ['a payment after the request could arrive', {}, { at: BEGAN + 901_000 }, false],
   ['an amount in another currency', { symbol: 'USD' }, {}, false],
-  ['another transaction than the one it has', { txhash: 'hash-9' }, {}, false],
+  ['another transaction than the one it has', { gatewayId: 'hash-9' }, {}, false],
 ])('%s', async (_, payout, payment, matches) => {
   expect(await match([unknown('p', payout)], [listed(1, payment)])).toEqual({ p: matches ? MATCHES : undefined });
 });
 
-it('the txhash counts before everything else', async () => {
-  const known = unknown('known', { txhash: 'HASH-2' });
-  expect(await match([known], [listed(1), listed(2, { txhash: 'HASH-2', amount: '7' })])).toEqual({
-    known: [2, 'txhash'],
+it('the gatewayId counts before everything else', async () => {
+  const known = unknown('known', { gatewayId: 'HASH-2' });
+  expect(await match([known], [listed(1), listed(2, { gatewayId: 'HASH-2', amount: '7' })])).toEqual({
+    known: [2, 'gatewayId'],
   });
 });
 
@@ -76,5 +76,5 @@ it('what fits more than once is ambiguous, also through others', async () => {
 });
 
 it('one transaction that is listed twice is one payment', async () => {
-  expect(await match([unknown('p')], [listed(1), listed(2, { txhash: 'hash-1' })])).toEqual({ p: [2, 'address'] });
+  expect(await match([unknown('p')], [listed(1), listed(2, { gatewayId: 'hash-1' })])).toEqual({ p: [2, 'address'] });
 });

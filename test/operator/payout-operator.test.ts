@@ -155,7 +155,7 @@ it('a decision about many payouts is one act, and gives each that it moves its j
 
 it('resolve as sent needs a gateway to ask', async () => {
   await rig.bring('p', 'unknown');
-  const refused = rig.operator.resolve('p', { kind: 'sent', txhash: 'abc' }, ANN);
+  const refused = rig.operator.resolve('p', { kind: 'sent', gatewayId: 'abc' }, ANN);
   await expect(refused).rejects.toThrow(errors.InvalidConfigError);
   expect(await stateOf('p')).toBe('unknown');
 });

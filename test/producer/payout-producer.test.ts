@@ -72,7 +72,7 @@ it('looking up finds by batch and by transaction, and counts a batch', async () 
   const { payouts } = await producer.list({ batch: 'salaries', limit: 2 });
   expect(payouts.map(({ payoutId }) => payoutId)).toEqual(ids.slice(0, 2));
   await enter('in_progress', 'p');
-  expect(await producer.getByTxhash('hash-p')).toMatchObject({ payoutId: 'p', txhash: 'hash-p' });
+  expect(await producer.getByGatewayId('hash-p')).toMatchObject({ payoutId: 'p', gatewayId: 'hash-p' });
   expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 3, completed: 0 });
 });
 

@@ -44,11 +44,11 @@ describe('toJobId', () => {
 
 it('adding gives each payout one withdraw job, with what the dashboard shows and nothing else', async () => {
   const { withdraw } = queues;
-  const full = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
+  const full = { ...source('p', { symbol: 'USD', gatewayId: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
   await queues.addWithdrawJobs([full, source('q')]);
   await queues.addWithdrawJobs([{ ...full, amount: '99' }, source('r')]);
   expect(idsOf(await withdraw.getWaiting())).toEqual(['p~2', 'q~0', 'r~0']);
-  expect((await withdraw.getJob('p~2'))?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', txhash: 'h' });
+  expect((await withdraw.getJob('p~2'))?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', gatewayId: 'h' });
 });
 
 it('adding holds a payout back until its time', async () => {
@@ -62,13 +62,13 @@ it('adding holds a payout back until its time', async () => {
 
 it('adding gives each payout one poll after the delay, also several at once', async () => {
   const add = async (delayMs: number, ...jobs: JobSource[]) => queues.addStatusJobs(jobs, delayMs);
-  await add(5_000, source('p', { txhash: 'h' }));
-  await add(1, source('p', { txhash: 'h' }));
+  await add(5_000, source('p', { gatewayId: 'h' }));
+  await add(1, source('p', { gatewayId: 'h' }));
   await add(5_000, source('q'), source('r', { requeueCount: 1 }));
   const jobs = await queues.transactionstatus.getDelayed();
   expect(idsOf(jobs)).toEqual(['p~0', 'q~0', 'r~1']);
   expect(jobs.map((job) => job.opts.delay)).toEqual([5_000, 5_000, 5_000]);
-  expect((await queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
+  expect((await queues.transactionstatus.getJob('p~0'))?.data.gatewayId).toBe('h');
 });
 
 const key = (name: string) => queues.withdraw.toKey(name);

@@ -55,8 +55,8 @@ it('polls a payout until it is final, also after errors', async () => {
 it("no poll asks about another gateway's transaction, and each is made up for once the ledger is bound again", async () => {
   const asked: string[] = [];
   const { ledger } = rig.account;
-  startPolls(rig, { pollMinMs: 10, pollMaxMs: 40, pollRate: 200 }, async (txhash) => {
-    asked.push(txhash);
+  startPolls(rig, { pollMinMs: 10, pollMaxMs: 40, pollRate: 200 }, async (gatewayId) => {
+    asked.push(gatewayId);
     return Promise.resolve({ kind: 'paid' });
   });
   await ledger.bind('https://other.example#1', { by: 'ann', reason: 'a trial' });

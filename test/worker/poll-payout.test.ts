@@ -24,15 +24,15 @@ beforeEach(async () => {
   afterTest(async () => server.stop());
 });
 
-async function bring(txhash = 'h-1') {
+async function bring(gatewayId = 'h-1') {
   await account.ledger.enqueue([aPayout('p', { addressTo: 'wallet-1:7' })]);
-  await accept(txhash);
+  await accept(gatewayId);
 }
 
-async function accept(txhash: string) {
+async function accept(gatewayId: string) {
   const { sender } = account;
   const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
-  await sender.finishSend(attempt, { kind: 'accepted', gatewayId: txhash }, NO_BREAKER, 0);
+  await sender.finishSend(attempt, { kind: 'accepted', gatewayId }, NO_BREAKER, 0);
 }
 
 async function poll(
@@ -45,7 +45,7 @@ async function poll(
   const receipts = new ReceiptSigner({ signer, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
-  const getStatus = async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash));
+  const getStatus = async (gatewayId: string) => meanwhile().then(async () => gateway.getStatus(gatewayId));
   const late = { ...gateway, getStatus };
   return pollPayout('p', account.ledger, late, logger, receipts).finally(() => {
     gateway.close();
@@ -79,14 +79,28 @@ it.each([
   expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
   expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
   const payout = await account.ledger.get('p');
-  expect(payout).toMatchObject({ state: 'completed', fee: '0.1', txhash: 'h-1' });
+  expect(payout).toMatchObject({ state: 'completed', fee: '0.1', gatewayId: 'h-1' });
   expect(payout?.receipt?.key).toBe(hasReceipt ? 'worker-1' : undefined);
   expect(await poll({ approve: 2, ...said })).toEqual({ kind: 'skipped', state: 'completed' });
 });
 
+it('a worker signs the transaction that the status names, not the one that Redis had', async () => {
+  await bring();
+  await account.redis.hset(account.connection.keys.payout('p'), { txhash: '0xforged' });
+  const texts: string[] = [];
+  const signer = testSigner('worker-1', 1);
+  const sign = async (text: string) => {
+    texts.push(text);
+    return signer.sign(text);
+  };
+  await poll({ approve: 1, ...ITS_OWN }, silentLogger, undefined, { ...signer, sign });
+  expect(await account.ledger.get('p')).toMatchObject({ state: 'completed', gatewayId: 'h-1', txhash: 'h-1' });
+  expect(texts).toEqual([expect.stringMatching(/gatewayId.*h-1\n.*txhash.*h-1\n/)]);
+});
+
 it('its own status may say that it failed', async () => {
   await bring();
-  expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed' });
+  expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed', txhash: 'h-1' });
 });
 
 it.each([
@@ -99,10 +113,10 @@ it.each([
   const reason = `${OTHER}: ${difference}`;
   expect(await poll({ approve, fee: '1', ...said }, logger)).toEqual({ kind: 'polled', state: 'unknown', reason });
   const payout = await account.ledger.get('p');
-  expect(payout).toMatchObject({ state: 'unknown', message: reason, txhash: 'h-1' });
+  expect(payout).toMatchObject({ state: 'unknown', message: reason, gatewayId: 'h-1' });
   expect(payout).not.toHaveProperty('fee');
   // Free for the payout that it belongs to.
-  expect(await account.ledger.findByTxhash('h-1')).toBeUndefined();
+  expect(await account.ledger.findByGatewayId('h-1')).toBeUndefined();
   expect(payout?.history.at(-1)).toMatchObject({ from: 'in_progress', to: 'unknown', reason });
   expect(logger.lines.map(({ message }) => message)).toEqual([expect.stringMatching(/^payout is unknown: /)]);
   expect(JSON.stringify(logger.lines)).not.toMatch(/allet-1/);
@@ -113,7 +127,7 @@ it('another amount is believed where the payout has a symbol, and another wallet
   await accept('h-1');
   const inCoin = { ...ITS_OWN, amount: '0.00019' };
   expect(await poll({ approve: 0, ...inCoin })).toEqual({ kind: 'polled', state: 'in_progress' });
-  expect(await poll({ approve: 1, ...inCoin })).toEqual({ kind: 'polled', state: 'completed' });
+  expect(await poll({ approve: 1, ...inCoin })).toEqual({ kind: 'polled', state: 'completed', txhash: 'h-1' });
   expect((await account.ledger.get('p'))?.receipt?.key).toBe('worker-1');
 });
 
@@ -124,33 +138,34 @@ it('a status of another wallet is not believed, also where the payout has a symb
   expect(await poll({ approve: 1, ...said })).toMatchObject({ state: 'unknown' });
 });
 
-it('a status of another payment is believed where an operator gave the txhash', async () => {
+it('a status of another payment is believed where an operator gave the gatewayId', async () => {
   await bring();
   const other = { ...ITS_OWN, amount: '9' };
   await poll({ approve: 1, ...other });
-  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-1', ...ANN });
+  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', gatewayId: 'h-1', ...ANN });
   expect(await poll({ approve: 1, ...other })).toEqual({
     kind: 'polled',
     state: 'completed',
+    txhash: 'h-1',
     doubt: 'amount is 9 at the gateway, 12.5 in the payout',
   });
   // The operator's word stands in Redis only: the worker cannot sign it.
   expect(await account.ledger.get('p')).not.toHaveProperty('receipt');
 });
 
-it('the txhash that an operator gave vouches for no later one', async () => {
+it('the gatewayId that an operator gave vouches for no later one', async () => {
   await bring();
   await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown' });
-  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-1', ...ANN });
+  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', gatewayId: 'h-1', ...ANN });
   await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown' });
   await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', ...ANN });
   await accept('h-2');
-  expect(await account.ledger.get('p')).toMatchObject({ txhash: 'h-2', vouchedTxhash: 'h-1' });
+  expect(await account.ledger.get('p')).toMatchObject({ gatewayId: 'h-2', vouchedGatewayId: 'h-1' });
   const reason = `${OTHER}: amount is 9 at the gateway, 12.5 in the payout`;
   expect(await poll({ approve: 1, ...ITS_OWN, amount: '9' })).toMatchObject({ state: 'unknown', reason });
 });
 
-it('a status of another payment is not believed where a journal gave the txhash', async () => {
+it('a status of another payment is not believed where a journal gave the gatewayId', async () => {
   const { paymentId, amount, addressTo } = aPayout('p');
   const outcome = { kind: 'accepted', gatewayId: 'h-1' } as const;
   const send = {
@@ -167,9 +182,9 @@ it('a status of another payment is not believed where a journal gave the txhash'
   expect(await poll({ approve: 1, amount: '9' })).toMatchObject({ state: 'unknown', reason });
 });
 
-it('a txhash that names no transaction makes the payout unknown', async () => {
+it('a gatewayId that names no payment makes the payout unknown', async () => {
   await bring('null');
-  const reason = 'its txhash names no transaction: null';
+  const reason = 'its gatewayId names no payment: null';
   expect(await poll({ approve: 1 })).toMatchObject({ state: 'unknown', reason });
   expect((await account.ledger.get('p'))?.state).toBe('unknown');
   expect(server.receivedBytes).toBe(0);
@@ -179,18 +194,18 @@ it.each([
   ['that it failed', { approve: 2 }],
   ['that it was paid', { approve: 1 }],
   ['that it is another payment', { approve: 1, amount: '9' }],
-])('a late answer changes no later attempt, nor the txhash of an operator: %s', async (_, said) => {
+])('a late answer changes no later attempt, nor the gatewayId of an operator: %s', async (_, said) => {
   await bring();
   await poll(said, silentLogger, async () => {
-    await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-1' });
-    await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-2', ...ANN });
+    await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', gatewayId: 'h-1' });
+    await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', gatewayId: 'h-2', ...ANN });
   });
-  expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 1, txhash: 'h-2' });
-  // The next attempt gets the same txhash.
+  expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 1, gatewayId: 'h-2' });
+  // The next attempt gets the same gatewayId.
   await poll(said, silentLogger, async () => {
-    await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-2' });
+    await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', gatewayId: 'h-2' });
     await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', ...ANN });
     await accept('h-2');
   });
-  expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 2, txhash: 'h-2' });
+  expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 2, gatewayId: 'h-2' });
 });

@@ -114,7 +114,7 @@ it.each([
   const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...thrown }));
   await producer.enqueueMany(cents(numbered(2)));
   await until('all completed', async () => (await world.producer.stats()).completed === 2);
-  for (const payoutId of numbered(2)) expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
+  for (const payoutId of numbered(2)) expect((await world.producer.get(payoutId))?.gatewayId).toMatch(/^[0-9a-f]{64}$/);
   await expectPromisesKept(world);
   expect((await world.producer.stats()).sender?.epoch).toBe(1);
 });

@@ -109,7 +109,14 @@ describe('a payout that a worker with a key paid', () => {
   it('is not verified with an altered field, another receipt, or under another id', async () => {
     const { receipt, receiptRest } = left.get('lost') ?? {};
     const alterations: readonly Record<string, string | undefined>[] = [
-      ...[{ txhash: 'another' }, { attempt: '2' }, { amount: '0.02' }, { addressTo: 'wallet-thief' }],
+      ...[
+        { gatewayId: 'another' },
+        { txhash: 'another' },
+        { txhash: undefined },
+        { attempt: '2' },
+        { amount: '0.02' },
+        { addressTo: 'wallet-thief' },
+      ],
       ...[{ paymentId: '2' }, { metadata: '{"order":8}' }, { reference: 'x' }, { h3: 'cmwtk3v5j' }],
       ...[{ sig: undefined }, { receiptRest: undefined }, { addressTo: 'a\nb' }, { receipt, receiptRest }],
     ];
@@ -152,7 +159,7 @@ it('a webhook says of each final state whether a worker signed it', async () => 
   try {
     const events = `{payouts:${world.platformId}}:events`;
     await until('it follows', async () => JSON.stringify(await redis.xinfo('GROUPS', events)).includes(NOTIFY_GROUP));
-    await redis.hset(recordKey('forged'), { ...(left.get('paid') ?? {}), txhash: 'ab'.repeat(32) });
+    await redis.hset(recordKey('forged'), { ...(left.get('paid') ?? {}), gatewayId: 'ab'.repeat(32) });
     for (const payoutId of ['paid', 'forged']) {
       const change = ['type', 'state', 'payoutId', payoutId, 'from', 'in_progress', 'to', 'completed'];
       await redis.xadd(events, '*', ...change, 'at', String(Date.now()), 'by', '', 'reason', '');

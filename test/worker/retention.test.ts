@@ -51,8 +51,8 @@ async function makeOneInEachState() {
     const payoutId = way.at(-1) ?? '';
     let from: PayoutState = 'queued';
     for (const to of new Set<PayoutState>(['sending', ...way])) {
-      const txhash = to === 'in_progress' && { txhash: `hash-${payoutId}` };
-      await account.ledger.change({ payoutId, from, to, ...txhash, ...more[to] });
+      const gatewayId = to === 'in_progress' && { gatewayId: `hash-${payoutId}` };
+      await account.ledger.change({ payoutId, from, to, ...gatewayId, ...more[to] });
       from = to;
     }
   }
@@ -68,7 +68,7 @@ it('retention takes old final ones, and leaves only id and state of each', async
   const open = PAYOUT_STATES.filter((state) => !FINAL_STATES.includes(state));
   expect([found.flatMap((payout) => payout?.payoutId ?? []), (await remove()).payouts]).toEqual([open, 0]);
 
-  expect(await account.ledger.findByTxhash('hash-completed')).toBeUndefined();
+  expect(await account.ledger.findByGatewayId('hash-completed')).toBeUndefined();
   const { redis, connection } = account;
   const { keys } = connection;
   expect(await redis.zrange(keys.batch('b'), '0', '-1')).not.toContain('completed');
@@ -161,11 +161,11 @@ it('an archive has each once where it ends between writing and removing, or one 
   const archive = watchedArchive(async () => Promise.reject(new Error('Redis fails here')));
   expect((await remove(archive)).payouts).toBe(0);
   expect(await account.ledger.get('a')).toBeDefined();
-  const changing = watchedArchive(async () => account.redis.hset(keyOf('a'), 'lateTxhash', '0xlate'));
+  const changing = watchedArchive(async () => account.redis.hset(keyOf('a'), 'lateGatewayId', '0xlate'));
   expect((await remove(changing)).payouts).toBe(1);
-  expect(await account.ledger.get('a')).toMatchObject({ lateTxhash: '0xlate' });
+  expect(await account.ledger.get('a')).toMatchObject({ lateGatewayId: '0xlate' });
   expect((await remove(changing)).payouts).toBe(1);
-  expect(await findArchived(folder, { payoutId: 'a' }, { onDamage })).toMatchObject({ lateTxhash: '0xlate' });
+  expect(await findArchived(folder, { payoutId: 'a' }, { onDamage })).toMatchObject({ lateGatewayId: '0xlate' });
   expect(await readIds()).toBe('a,b');
 });
 

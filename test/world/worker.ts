@@ -243,6 +243,6 @@ function tracingLogger(process: WorldProcess): Logger {
 }
 
 /** What an operator may truthfully state of an `unknown` payout that has this payment. */
-export function truthfulResolution(txhash: string | undefined): Pick<StateChange, 'to' | 'txhash'> {
-  return txhash === undefined ? { to: 'queued' } : { to: 'in_progress', txhash };
+export function truthfulResolution(gatewayId: string | undefined): Pick<StateChange, 'to' | 'gatewayId'> {
+  return gatewayId === undefined ? { to: 'queued' } : { to: 'in_progress', gatewayId };
 }

@@ -313,8 +313,8 @@ export function removePayout(ledger: WorldLedger, payoutId: string) {
   ledger.redis.remove(ledger.connection.keys.payout(payoutId));
 }
 
-export function freeTxhash({ redis, connection }: WorldLedger, txhash: string) {
-  redis.remove(connection.keys.txhashBucket(txhash));
+export function freeGatewayId({ redis, connection }: WorldLedger, gatewayId: string) {
+  redis.remove(connection.keys.gatewayIdBucket(gatewayId));
 }
 
 export function setFields(
@@ -356,7 +356,7 @@ function* toFields(change: PayoutChange): Generator<[field: string, value: strin
     yield [field, value === undefined ? undefined : String(value)];
   }
   if (requeueCount !== undefined) yield ['round', String(requeueCount)];
-  if (change.lateTxhash !== undefined) yield ['lateAt', '0'];
+  if (change.lateGatewayId !== undefined) yield ['lateAt', '0'];
   const pairs = [
     ...(metadata === undefined ? [] : ['metadata', JSON.stringify(metadata)]),
     ...(signed === undefined ? [] : toSignatureFields(signed)),

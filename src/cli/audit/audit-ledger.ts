@@ -1,6 +1,6 @@
 import type { Spend } from '../../ledger/control-record.js';
 import { verifyReceipt } from '../../control/intents/receipt.js';
-import { isSameTxhash } from '../../base/fields.js';
+import { isSameGatewayId } from '../../base/fields.js';
 import { identify, type JournalEntry, type JournalItem } from '../../journal/journal-line.js';
 import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -160,14 +160,14 @@ class Pass {
   }
 
   #checkPayout(payout: Payout, isKnown: boolean): Finding | 'journaled' | 'before' | 'on_word' {
-    const { state, attempt, txhash } = payout;
+    const { state, attempt, gatewayId } = payout;
     const receipt = checkReceipt(payout, this.#context);
     if (receipt !== undefined) return receipt;
     if (!ANSWERED.has(state) || isKnown) return 'journaled';
-    if (isSameTxhash(payout.vouchedTxhash, txhash)) return 'on_word';
+    if (isSameGatewayId(payout.vouchedGatewayId, gatewayId)) return 'on_word';
     if (begunAt(payout) < coveredFrom(this.#journals)) return 'before';
-    const transaction = txhash === undefined ? '' : `, txhash ${txhash}`;
-    const message = `the ledger says ${state}${transaction}, attempt ${attempt}; no journal has that send`;
+    const payment = gatewayId === undefined ? '' : `, paid as ${gatewayId}`;
+    const message = `the ledger says ${state}${payment}, attempt ${attempt}; no journal has that send`;
     return findingOf(payout, 'not_in_journal', message, INVENTED);
   }
 

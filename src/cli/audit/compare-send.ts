@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../base/clock.js';
 import { wasSent } from '../../journal/journal-view.js';
-import { isSameTxhash } from '../../base/fields.js';
+import { isSameGatewayId } from '../../base/fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { AuditedRecord } from '../../ledger/reads/read-audited.js';
@@ -47,8 +47,8 @@ export function compareSend(send: JournalEntry, found: AuditedRecord, removal: R
     return one(send, 'not_in_ledger', message, OLDER);
   }
   if (attempts.isNewest(send)) return compareState(send, payout);
-  if (send.outcome?.kind !== 'accepted' || isSameTxhash(send.outcome.gatewayId, payout.txhash)) return NOTHING;
-  const message = `attempt ${attempt} was accepted (txhash ${send.outcome.gatewayId}), and the payout was sent again after it (attempt ${payout.attempt})`;
+  if (send.outcome?.kind !== 'accepted' || isSameGatewayId(send.outcome.gatewayId, payout.gatewayId)) return NOTHING;
+  const message = `attempt ${attempt} was accepted (as ${send.outcome.gatewayId}), and the payout was sent again after it (attempt ${payout.attempt})`;
   return one(send, 'sent_again', message, PAID_TWICE);
 }
 
@@ -59,14 +59,14 @@ export function compareSend(send: JournalEntry, found: AuditedRecord, removal: R
 export function compareAccepted(sends: readonly JournalEntry[]): Finding[] {
   const last = sends.reduce((newest, send) => (send.at > newest.at ? send : newest));
   return sends
-    .filter((send) => !isSameTxhash(txhashOf(send), txhashOf(last)))
+    .filter((send) => !isSameGatewayId(gatewayIdOf(send), gatewayIdOf(last)))
     .map((send) => {
       const message = `the journal says of attempt ${send.attempt} ${describeOutcome(send)}, and of attempt ${last.attempt} ${describeOutcome(last)}`;
       return findingOf(send, 'sent_again', message, PAID_TWICE);
     });
 }
 
-function txhashOf({ outcome }: JournalEntry): string | undefined {
+function gatewayIdOf({ outcome }: JournalEntry): string | undefined {
   return outcome?.kind === 'accepted' ? outcome.gatewayId : undefined;
 }
 
@@ -141,14 +141,19 @@ const REQUEUED: ReadonlySet<PayoutState> = new Set(['queued', 'held', 'cancelled
 
 function compareState(send: JournalEntry, payout: Payout): SendComparison {
   const { outcome } = send;
-  const { state, txhash, vouchedTxhash, requeueCount } = payout;
-  const isVouched = isSameTxhash(vouchedTxhash, txhash);
+  const { state, gatewayId, txhash, vouchedGatewayId, requeueCount } = payout;
+  const isVouched = isSameGatewayId(vouchedGatewayId, gatewayId);
   const hasTransaction = WITH_TRANSACTION.has(state);
   if (hasTransaction && isVouched) return { findings: [], isOnWord: true };
   if (outcome?.kind === 'accepted' && hasTransaction) {
-    if (isSameTxhash(txhash, outcome.gatewayId)) return NOTHING;
-    const message = `the gateway gave txhash ${outcome.gatewayId}; the ledger says ${state} with ${txhash ?? 'none'}`;
-    return one(send, 'txhash', message, ALTERED);
+    if (!isSameGatewayId(gatewayId, outcome.gatewayId)) {
+      const message = `the gateway accepted it as ${outcome.gatewayId}; the ledger says ${state} as ${gatewayId ?? 'none'}`;
+      return one(send, 'gateway_id', message, ALTERED);
+    }
+    // Where the gateway's name is the transaction, there can be no other one.
+    if (outcome.txhash !== outcome.gatewayId || isSameGatewayId(txhash ?? gatewayId, gatewayId)) return NOTHING;
+    const message = `its transaction is ${outcome.txhash}; the ledger says ${state} with txhash ${txhash ?? 'none'}`;
+    return one(send, 'gateway_id', message, ALTERED);
   }
   const kind = outcome?.kind ?? 'unknown';
   if (POSSIBLE[kind].has(state)) return NOTHING;
@@ -163,7 +168,7 @@ export function describeOutcome({ outcome }: Pick<JournalEntry, 'outcome'>): str
     case undefined:
       return 'sent, without an outcome';
     case 'accepted':
-      return `accepted, txhash ${outcome.gatewayId}`;
+      return `accepted as ${outcome.gatewayId}`;
     case 'rejected':
       return 'rejected by the gateway';
     case 'unknown':

@@ -35,7 +35,7 @@ export type FindingKind =
   | 'removed'
   /** The record differs from what was sent. */
   | 'altered'
-  | 'txhash'
+  | 'gateway_id'
   /** An attempt began after an accepted one. */
   | 'sent_again'
   | 'not_in_journal'

@@ -24,7 +24,7 @@ export async function matchGatewayList(context: CliContext, flags: ResolveFlags,
   const list = await readGatewayList(context, fromGateway, parseMap(map), signal);
   const match = async ({ ledger }: LedgerAccess) => {
     const payouts = await readUnknown(ledger);
-    const isHeld = async (txhash: string) => (await ledger.findByTxhash(txhash)) !== undefined;
+    const isHeld = async (gatewayId: string) => (await ledger.findByGatewayId(gatewayId)) !== undefined;
     return matchPayments(payouts, list.payments, isHeld);
   };
   if (apply !== true) {
@@ -38,13 +38,13 @@ export async function matchGatewayList(context: CliContext, flags: ResolveFlags,
     withAccount(context, async (account) => {
       const matches = await match(account);
       (json ? context.writeError : context.write)(describe(matches, list));
-      const payouts = matches.matched.map(({ payout: { payoutId, attempt }, payment: { txhash, line } }) => ({
-        ...{ payoutId, attempt, txhash, line },
+      const payouts = matches.matched.map(({ payout: { payoutId, attempt }, payment: { gatewayId, line } }) => ({
+        ...{ payoutId, attempt, gatewayId, line },
       }));
       const operator = new PayoutOperator({ account, gateway });
       // What the gateway does not confirm is no match: here nobody is told how to force it.
-      const follow = async ({ payoutId, attempt, txhash = '' }: ChosenPayout) =>
-        operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash }, actor);
+      const follow = async ({ payoutId, attempt, gatewayId = '' }: ChosenPayout) =>
+        operator.resolve({ payoutId, attempt }, { kind: 'sent', gatewayId }, actor);
       const change = {
         ...toSentSteps(follow, atOnce, 1_000),
         from: ['unknown'] as const,
@@ -79,7 +79,7 @@ function describe(
 ): string {
   const rows = [
     ...matched.map(({ payout, payment, by }) => [
-      ...[payout.payoutId, 'matches', payment.txhash, `line ${payment.line}`, `by ${by}`],
+      ...[payout.payoutId, 'matches', payment.gatewayId, `line ${payment.line}`, `by ${by}`],
     ]),
     ...ambiguous.flatMap(({ payouts, payments: fitting }) => {
       const fit = `fits ${formatCount(fitting.length, 'payment')}, which fit ${formatCount(payouts.length, 'payout')}`;
@@ -100,12 +100,12 @@ function toJson(
 ): object {
   return {
     ...{ payments: payments.length, withoutTransaction },
-    matched: matched.map(({ payout: { payoutId, attempt }, payment: { txhash, line, at }, by }) => ({
-      ...{ payoutId, attempt, txhash, line, at: toIsoTime(at), by },
+    matched: matched.map(({ payout: { payoutId, attempt }, payment: { gatewayId, line, at }, by }) => ({
+      ...{ payoutId, attempt, gatewayId, line, at: toIsoTime(at), by },
     })),
     ambiguous: ambiguous.map(({ payouts, payments: fitting }) => ({
       payoutIds: payouts.map(({ payoutId }) => payoutId),
-      payments: fitting.map(({ txhash, line }) => ({ txhash, line })),
+      payments: fitting.map(({ gatewayId, line }) => ({ gatewayId, line })),
     })),
     unmatched: unmatched.map(({ payoutId }) => payoutId),
   };

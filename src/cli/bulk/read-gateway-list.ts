@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
 import { StoppedError } from '../../base/errors.js';
-import { amountField, isNoTransaction, parseInput, txhashField } from '../../base/fields.js';
+import { amountField, gatewayIdField, isNoTransaction, parseInput } from '../../base/fields.js';
 import { INPUT_COLUMNS } from '../../ledger/payout-csv.js';
 import type { ListedPayment } from '../../operator/match-payments.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -10,18 +10,18 @@ import { openSource, readEachRow } from '../import/open-source.js';
 import { RowMessages } from '../import/progress.js';
 
 /** What a payment needs to be matched. */
-const MAPPED = ['txhash', 'address', 'amount', 'time'] as const;
+const MAPPED = ['gateway_id', 'address', 'amount', 'time'] as const;
 type Mapped = (typeof MAPPED)[number];
 type ColumnMap = Readonly<Record<Mapped, string>>;
 
-const EXAMPLE = '--map txhash=Hash,address=To,amount=Amount,time=Created';
+const EXAMPLE = '--map gateway_id=Hash,address=To,amount=Amount,time=Created';
 
 /**
  * Which column of the gateway's list has which fact. A fact that is not mapped has its own name.
  * @throws InvalidInputError
  */
 export function parseMap(given = ''): ColumnMap {
-  const map: Record<Mapped, string> = { txhash: 'txhash', address: 'address', amount: 'amount', time: 'time' };
+  const map = Object.fromEntries(MAPPED.map((fact) => [fact, fact])) as Record<Mapped, string>;
   for (const pair of given.split(',').filter((each) => each.trim() !== '')) {
     const [fact = '', column = '', ...rest] = pair.split('=').map((text) => text.trim());
     if (!isMapped(fact) || column === '' || rest.length > 0)
@@ -56,7 +56,7 @@ const listedAmount = z
   .pipe(amountField);
 
 const paymentSchema = z.object({
-  txhash: txhashField,
+  gateway_id: gatewayIdField,
   address: z.string('must be a text').trim().min(1, 'must not be empty'),
   amount: listedAmount,
   time: timeField,
@@ -64,8 +64,8 @@ const paymentSchema = z.object({
 
 const FIELDS: Readonly<Record<string, string>> = INPUT_COLUMNS;
 
-function hasNoTransaction(txhash: unknown): boolean {
-  return txhash === undefined || txhash === null || (typeof txhash === 'string' && isNoTransaction(txhash));
+function namesNoPayment(id: unknown): boolean {
+  return id === undefined || id === null || (typeof id === 'string' && isNoTransaction(id));
 }
 
 export interface GatewayList {
@@ -97,12 +97,12 @@ export async function readGatewayList(
       const facts: Record<string, unknown> = {};
       // JSON rows have the fields of a payout under their own names.
       for (const fact of MAPPED) facts[fact] = input[map[fact]] ?? input[FIELDS[map[fact]] ?? ''];
-      if (hasNoTransaction(facts['txhash'])) {
+      if (namesNoPayment(facts['gateway_id'])) {
         withoutTransaction += 1;
         return;
       }
-      const { txhash, address: addressTo, amount, time: at } = parseInput(paymentSchema, facts);
-      payments.push({ line, txhash, addressTo, amount, at });
+      const { gateway_id: gatewayId, address: addressTo, amount, time: at } = parseInput(paymentSchema, facts);
+      payments.push({ line, gatewayId, addressTo, amount, at });
     },
   );
   const invalid = await reading.finally(() => {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
 import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../ledger/payout-csv.js';
 import { StoppedError } from '../../base/errors.js';
-import { isSameTxhash, parseInput, payoutIdField, txhashField, txhashKey } from '../../base/fields.js';
+import { gatewayIdField, gatewayIdKey, isSameGatewayId, parseInput, payoutIdField } from '../../base/fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { openSource, readEachRow } from '../import/open-source.js';
 import { refuse } from '../context/flags.js';
@@ -11,7 +11,7 @@ import type { CsvTable } from '../import/read-csv-rows.js';
 
 export interface SelectedPayout {
   readonly payoutId: string;
-  readonly txhash?: string;
+  readonly gatewayId?: string;
   /** The attempt that the row is about. */
   readonly attempt?: number;
   /** Since when the payout was in its state, as the file has it: wall clock, ms. */
@@ -19,7 +19,7 @@ export interface SelectedPayout {
   readonly line?: number;
 }
 
-type Needs = 'txhash' | 'attempt' | 'nothing';
+type Needs = 'gatewayId' | 'attempt' | 'nothing';
 
 const ATTEMPT = 'must be the number of the attempt that was not sent, as `payouts list --csv` writes it';
 
@@ -43,13 +43,16 @@ const sinceField = z
   .refine((text) => text === '' || !Number.isNaN(Date.parse(text)), TIME)
   .transform((text) => (text === '' ? undefined : Date.parse(text)));
 
+const mustBeEmpty = z.literal('', 'must be empty: a payout with a payment was sent').optional();
+
 const SCHEMAS: Record<Needs, z.ZodType<SelectedPayout>> = {
-  txhash: z.object({ payoutId: payoutIdField, txhash: txhashField }),
-  /** A payout with a transaction was paid, and one that was sent since may be: each would be paid twice. */
+  gatewayId: z.object({ payoutId: payoutIdField, gatewayId: gatewayIdField }),
+  /** A payout with a payment was paid, and one that was sent since may be: each would be paid twice. */
   attempt: z
     .object({
       payoutId: payoutIdField,
-      txhash: z.literal('', 'must be empty: a payout with a transaction was sent').optional(),
+      gatewayId: mustBeEmpty,
+      txhash: mustBeEmpty,
       attempt: attemptField,
       updatedAt: sinceField.optional(),
     })
@@ -64,7 +67,13 @@ const SELECTION_TABLE: CsvTable = {
   columns: COLUMNS,
   required: ['payout_id'],
   describeUnknown: () => `is not a known column; expected one of ${COLUMNS.join(', ')}`,
-  toInput: ({ payoutId, txhash, attempt, updatedAt }) => ({ payoutId, txhash, attempt, updatedAt }),
+  toInput: ({ payoutId, gatewayId, txhash, attempt, updatedAt }) => ({
+    payoutId,
+    gatewayId,
+    txhash,
+    attempt,
+    updatedAt,
+  }),
 };
 
 /**
@@ -80,13 +89,13 @@ export async function readSelectionFile(
   const source = await openSource(path, signal, SELECTION_TABLE);
   const messages = new RowMessages(context);
   const selected = new Map<string, SelectedPayout>();
-  const txhashes = new Map<string, SelectedPayout>();
+  const gatewayIds = new Map<string, SelectedPayout>();
   const reading = readEachRow(source, messages.addProblem, (input, line) => {
     if (isAborted(signal)) throw new StoppedError('Stopped while reading; nothing was changed');
     const payout = { ...parseInput(SCHEMAS[needs], input), line };
-    refuseOther(payout, selected, txhashes);
+    refuseOther(payout, selected, gatewayIds);
     selected.set(payout.payoutId, payout);
-    if (payout.txhash !== undefined) txhashes.set(txhashKey(payout.txhash), payout);
+    if (payout.gatewayId !== undefined) gatewayIds.set(gatewayIdKey(payout.gatewayId), payout);
   });
   const invalid = await reading.finally(() => {
     messages.end();
@@ -96,23 +105,23 @@ export async function readSelectionFile(
   return [...selected.values()];
 }
 
-/** A payout may occur twice, but not with two transactions or attempts, nor a transaction with two payouts. */
+/** A payout may occur twice, but not with two payments or attempts, nor a payment with two payouts. */
 function refuseOther(
-  { payoutId, txhash, attempt }: SelectedPayout,
+  { payoutId, gatewayId, attempt }: SelectedPayout,
   selected: ReadonlyMap<string, SelectedPayout>,
-  txhashes: ReadonlyMap<string, SelectedPayout>,
+  gatewayIds: ReadonlyMap<string, SelectedPayout>,
 ): void {
   const earlier = selected.get(payoutId);
-  if (earlier !== undefined && earlier.txhash !== txhash && !isSameTxhash(earlier.txhash, txhash)) {
-    const message = `is already on line ${earlier.line ?? 0}, with another txhash (got "${payoutId}")`;
+  if (earlier !== undefined && earlier.gatewayId !== gatewayId && !isSameGatewayId(earlier.gatewayId, gatewayId)) {
+    const message = `is already on line ${earlier.line ?? 0}, with another gatewayId (got "${payoutId}")`;
     refuse('payoutId', message);
   }
   if (earlier !== undefined && earlier.attempt !== attempt) {
     refuse('payoutId', `is already on line ${earlier.line ?? 0}, with another attempt (got "${payoutId}")`);
   }
-  const holder = txhash === undefined ? undefined : txhashes.get(txhashKey(txhash));
+  const holder = gatewayId === undefined ? undefined : gatewayIds.get(gatewayIdKey(gatewayId));
   if (holder !== undefined && holder.payoutId !== payoutId) {
-    const message = `is already on line ${holder.line ?? 0}, for payout ${holder.payoutId} (got "${txhash ?? ''}")`;
-    refuse('txhash', message);
+    const message = `is already on line ${holder.line ?? 0}, for payout ${holder.payoutId} (got "${gatewayId ?? ''}")`;
+    refuse('gatewayId', message);
   }
 }

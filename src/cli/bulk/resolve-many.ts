@@ -17,7 +17,7 @@ export interface ResolveFlags extends Actor, SigningFlags {
   readonly sent?: true;
   readonly notSent?: true;
   readonly writeOff?: true;
-  readonly txhash?: string;
+  readonly gatewayId?: string;
   readonly attempt?: string;
   readonly force?: true;
   readonly file?: string;
@@ -33,9 +33,9 @@ export interface ResolveFlags extends Actor, SigningFlags {
 
 const KINDS = {
   sent: {
-    needs: 'txhash',
-    describe: (payouts: string) => `Follow the transactions of ${payouts}`,
-    describeDone: (payouts: string) => `${payouts} in progress: their transactions are followed`,
+    needs: 'gatewayId',
+    describe: (payouts: string) => `Follow the payments of ${payouts}`,
+    describeDone: (payouts: string) => `${payouts} in progress: their payments are followed`,
   },
   not_sent: {
     needs: 'attempt',
@@ -49,7 +49,7 @@ const KINDS = {
   },
 } as const;
 
-/** Unchecked transactions need no gateway request. */
+/** Unchecked payments need no gateway request. */
 const UNCHECKED_AT_ONCE = 50;
 
 /**
@@ -83,8 +83,8 @@ export async function resolveMany(
     });
   const follow =
     (operator: PayoutOperator, unchecked: boolean) =>
-    async ({ payoutId, attempt, txhash = '' }: ChosenPayout) =>
-      nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash, unchecked }, actor));
+    async ({ payoutId, attempt, gatewayId = '' }: ChosenPayout) =>
+      nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', gatewayId, unchecked }, actor));
   if (kind !== 'sent') {
     await run((account) => ({
       ...toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, decider),

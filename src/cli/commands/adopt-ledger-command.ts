@@ -170,7 +170,7 @@ function describeAdoption({ adopted, putBack, held, epoch, objections }: Adoptio
       ? `The ledger is adopted (epoch ${epoch}). The account is paused: look at what came back, then run \`payouts resume --of adoption --reason WHY\`.\n`
       : `The ledger is adopted (epoch ${epoch}), but ${objections} other journals object to it: see \`payouts stats\`.\n`,
     gaveUp ? 'Restart a worker whose journal was given up: it continues with a new one, or with what is left.\n' : '',
-    describeIds('in progress, with the txhash of the journal', idsIn(adopted, 'in_progress')),
+    describeIds('in progress, with the payment of the journal', idsIn(adopted, 'in_progress')),
     describeIds('rejected, as the journal says', idsIn(adopted, 'rejected')),
     describeIds('unknown, `payouts resolve` decides about each', unknown),
     describeIds(

@@ -150,8 +150,8 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
 }
 
 /** Cancelled, it would say that nothing was paid. */
-function describePaidLate({ payoutId, lateTxhash = '' }: Payout): string {
-  return `Payout ${payoutId} is written off, because it was paid late as ${lateTxhash}; it will not be sent. Tell its application that it was paid.\n`;
+function describePaidLate({ payoutId, lateGatewayId = '' }: Payout): string {
+  return `Payout ${payoutId} is written off, because it was paid late as ${lateGatewayId}; it will not be sent. Tell its application that it was paid.\n`;
 }
 
 function checkChoice(

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { PaymentStatus } from '../../gateway/gateway.js';
 import { NotFoundError } from '../../base/errors.js';
+import { shownGatewayId } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatResponse, formatItems } from '../output/format-response.js';
 import { nameFlags, help } from '../context/flags.js';
@@ -93,22 +94,30 @@ function addWallet(parent: Command, context: CliContext): void {
 function addStatus(parent: Command, context: CliContext): void {
   parent
     .command('status')
-    .description('show how far a transaction is')
-    .argument('<txhash>', 'the transaction')
-    .option('--json', 'print {txhash, approve, paymentId, addressTo, amount, fee} as JSON')
+    .description('show how far a payment is')
+    .argument('<gatewayId>', 'what the payment is called at the gateway (API v1: its txhash)')
+    .option('--json', 'print {gatewayId, txhash, approve, paymentId, addressTo, amount, fee} as JSON')
     .addHelpText(
       'after',
       help('', 'payouts gateway status 3f1c0a…', 'payouts gateway status 3f1c0a… --json | jq .approve'),
     )
-    .action(async (txhash: string, { json }: JsonFlag) => {
-      const { kind, ...status } = await withGateway(context, (gateway) => gateway.getStatus(txhash));
+    .action(async (gatewayId: string, { json }: JsonFlag) => {
+      const { kind, ...status } = await withGateway(context, (gateway) => gateway.getStatus(gatewayId));
       const { approve, meaning } = APPROVE[kind];
       if (json) {
-        context.writeJson({ txhash, approve, ...status });
+        context.writeJson({ gatewayId, approve, ...status });
         return;
       }
-      const { paymentId, addressTo, amount, fee } = status;
-      const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
-      context.write(formatResponse({ txhash, approve: `${approve}: ${meaning}`, ...facts }));
+      const { txhash, paymentId, addressTo, amount, fee } = status;
+      const facts = {
+        'gateway id': shownGatewayId({ gatewayId, txhash }),
+        txhash,
+        approve: `${approve}: ${meaning}`,
+        'payment id': paymentId,
+        address: addressTo,
+        amount,
+        fee,
+      };
+      context.write(formatResponse(facts));
     });
 }

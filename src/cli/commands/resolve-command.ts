@@ -27,37 +27,37 @@ const HELP = help(
 after all, it is paid twice. It is about one --attempt, as \`payouts get\` shows it; refused once another was sent, and while the request
 may still arrive, which \`payouts get\` shows too. What the gateway said before that proves nothing, nor does what a gateway says that
 stood still and has yet to read what waits in its own buffers.
---sent asks the gateway about the txhash first, and needs GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE).
+--sent asks the gateway about the payment first, and needs GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE).
 
-Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, for --not-sent, attempt, as \`payouts list --csv\`
+Many at once: --file is CSV with the columns payout_id and, for --sent, gateway_id, for --not-sent, attempt, as \`payouts list --csv\`
 writes it, or JSON lines; a row from before the attempt is refused (updated_at);
 --state unknown takes all, for --write-off. --not-sent of many needs --file with only the rows that the gateway confirmed as not
 paid. It asks for their number, or takes it from --expect-count. The same command continues after a stop.
---from-gateway reads the gateway's own list of payments (CSV or JSON lines) and matches it with what is unknown: by txhash, or by
+--from-gateway reads the gateway's own list of payments (CSV or JSON lines) and matches it with what is unknown: by gateway_id, or by
 address, amount and time where exactly one fits. It shows what matches, what is ambiguous and what has no match, and with --apply
-follows the transactions that match, once the gateway confirms each. No match is no proof: it never states --not-sent.
+follows the payments that match, once the gateway confirms each. No match is no proof: it never states --not-sent.
 --not-sent is signed. ${SIGNING_HELP} docs/runbooks/unknown.md has the whole procedure.`,
-  'payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"',
+  'payouts resolve invoice-77 --sent --gateway-id 3f1c0a… --reason "support ticket 812"',
   'payouts resolve invoice-77 --not-sent --attempt 1 --reason "the gateway never received it, ticket 812"',
   'payouts resolve invoice-77 --write-off --reason "paid by bank transfer"',
   'payouts list --state unknown --all --csv > unknown.csv',
-  'payouts resolve --from-gateway payments.csv --map txhash=Hash,address=To,amount=Amount,time=Created --reason "ticket 812"',
+  'payouts resolve --from-gateway payments.csv --map gateway_id=Hash,address=To,amount=Amount,time=Created --reason "ticket 812"',
   'payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"',
 );
 
 export function defineResolveCommand(command: Command, context: CliContext): void {
   command
     .argument('[payoutId]', 'the payout; without it --file or --state')
-    .option('--sent', 'it was sent: follow the transaction --txhash')
-    .option('--txhash <txhash>', 'with --sent: the transaction')
-    .option('--force', 'with --sent: take the txhash without asking the gateway')
+    .option('--sent', 'it was sent: follow the payment --gateway-id')
+    .option('--gateway-id <id>', 'with --sent: what the payment is called at the gateway (API v1: its txhash)')
+    .option('--force', 'with --sent: take the payment without asking the gateway')
     .option('--not-sent', 'it was not sent: queue it again, it will be paid')
     .option('--write-off', 'a person settled it outside the queue, paid or not: it will not be sent again')
     .option('--attempt <n>', 'with --not-sent: the attempt that was not sent')
     .option('--file <file>', 'the payouts that a file names, - for stdin')
     .option('--from-gateway <file>', "match the gateway's own list of payments with what is unknown, - for stdin")
-    .option('--map <columns>', 'with --from-gateway: which column has what, as txhash=…,address=…,amount=…,time=…')
-    .option('--apply', 'with --from-gateway: follow the transactions that match; without it nothing is changed')
+    .option('--map <columns>', 'with --from-gateway: which column has what, as gateway_id=…,address=…,amount=…,time=…')
+    .option('--apply', 'with --from-gateway: follow the payments that match; without it nothing is changed')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
     .option('-y, --yes', 'do not ask; with --file or --state needed without a terminal')
@@ -82,7 +82,7 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
 }
 
 const OUTCOME: Readonly<Record<Resolution['kind'], string>> = {
-  sent: 'its transaction is followed until it is completed or failed',
+  sent: 'its payment is followed until it is completed or failed',
   not_sent: 'it is sent again as soon as it is its turn',
   write_off: 'it is not sent again, and says nothing about a payment',
 };
@@ -113,15 +113,15 @@ async function resolveOne(
 
 function requireMany(
   kind: Resolution['kind'],
-  { txhash, attempt, file, state, yes, expectCount }: ResolveFlags,
+  { gatewayId, attempt, file, state, yes, expectCount }: ResolveFlags,
   command: Command,
 ): void {
   if ((file === undefined) === (state === undefined)) {
     command.error('error: give a payoutId, --file or --state');
   }
-  if (txhash !== undefined) command.error('error: --txhash is for one payout: a file has a column txhash');
+  if (gatewayId !== undefined) command.error('error: --gateway-id is for one payout: a file has a column gateway_id');
   if (attempt !== undefined) command.error('error: --attempt is for one payout: a file has a column attempt');
-  if (file === undefined && kind === 'sent') command.error('error: --sent needs --file, with a column txhash');
+  if (file === undefined && kind === 'sent') command.error('error: --sent needs --file, with a column gateway_id');
   if (kind === 'not_sent') {
     if (file === undefined) command.error(NOT_SENT_NEEDS_FILE);
     if (yes) command.error('error: --yes does not answer for --not-sent of many payouts: give --expect-count N');
@@ -129,8 +129,8 @@ function requireMany(
 }
 
 function requireListAlone(payoutId: string | undefined, flags: ResolveFlags, command: Command): void {
-  const { sent, notSent, writeOff, txhash, force, attempt, file, state, dryRun, expectCount } = flags;
-  const others = [payoutId, sent, notSent, writeOff, txhash, force, attempt, file, state, dryRun, expectCount];
+  const { sent, notSent, writeOff, gatewayId, force, attempt, file, state, dryRun, expectCount } = flags;
+  const others = [payoutId, sent, notSent, writeOff, gatewayId, force, attempt, file, state, dryRun, expectCount];
   if (others.every((other) => other === undefined)) return;
   command.error('error: --from-gateway goes with --map, --apply, --json, --reason and --by alone');
 }
@@ -163,7 +163,7 @@ function parseKind({ sent, notSent, writeOff, force }: ResolveFlags, command: Co
 
 function parseDecision(
   kind: Resolution['kind'],
-  { txhash, attempt, force, file, state, dryRun, expectCount }: ResolveFlags,
+  { gatewayId, attempt, force, file, state, dryRun, expectCount }: ResolveFlags,
   command: Command,
 ): Resolution {
   if (file !== undefined || state !== undefined || dryRun || expectCount !== undefined) {
@@ -172,11 +172,12 @@ function parseDecision(
   if (kind === 'not_sent' && attempt === undefined) command.error(NOT_SENT_NEEDS_ATTEMPT);
   if (kind !== 'not_sent' && attempt !== undefined) command.error('error: --attempt belongs to --not-sent');
   if (kind !== 'sent') {
-    if (txhash !== undefined) command.error('error: --txhash belongs to --sent');
+    if (gatewayId !== undefined) command.error('error: --gateway-id belongs to --sent');
     return { kind };
   }
-  if (txhash === undefined) command.error('error: --sent needs --txhash, the transaction of the payment');
-  return { kind, txhash, unchecked: force === true };
+  if (gatewayId === undefined)
+    command.error('error: --sent needs --gateway-id, what the payment is called at the gateway');
+  return { kind, gatewayId, unchecked: force === true };
 }
 
 /** Shows the payment that would be repeated and its decider, and asks. */

@@ -137,7 +137,7 @@ function listSums(sums: readonly CurrencySum[], { currencies }: GatewayFacts): s
 }
 
 function describeLate({ latePayments }: AccountStats, colours: Colours): string {
-  return colours.yellow(`${latePayments} payouts may have been paid twice: see lateTxhash in \`payouts get ID\``);
+  return colours.yellow(`${latePayments} payouts may have been paid twice: see lateGatewayId in \`payouts get ID\``);
 }
 
 function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutState, string>()): string {

@@ -55,7 +55,7 @@ export async function nameFlags<Result>(work: () => Result | Promise<Result>): P
     return await work();
   } catch (error) {
     if (error instanceof TransactionMismatchError) {
-      throw new ConflictError(`${error.message}; --force takes the txhash unchecked`, error.fields);
+      throw new ConflictError(`${error.message}; --force takes the payment unchecked`, error.fields);
     }
     if (!(error instanceof InvalidInputError)) throw error;
     throw new InvalidInputError(error.problems.map(({ field, message }) => ({ field: toFlag(field), message })));

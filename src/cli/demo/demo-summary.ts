@@ -95,7 +95,7 @@ function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPa
   const option = payment === undefined ? '--not-sent' : '--sent';
   const step = nextSteps(payout, DEMO_PLATFORM_ID).find(({ command }) => command?.includes(option));
   const reason = payment === undefined ? 'the gateway never received it' : 'the gateway shows the payment';
-  const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
+  const command = (step?.command ?? '').replace('GATEWAY_ID', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
   return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
 }
 

@@ -4,14 +4,14 @@ import type { ArchiveKey } from '../../archive/archive-index.js';
 import { findArchived } from '../../archive/find-archived.js';
 import type { ArchivedPayout } from '../../archive/read-archive.js';
 import { NotFoundError } from '../../base/errors.js';
-import { isSameTxhash } from '../../base/fields.js';
+import { isSameGatewayId } from '../../base/fields.js';
 import { formatAmount, formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
-import type { HistoryEntry, Payout } from '../../ledger/payout.js';
+import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
@@ -33,7 +33,7 @@ import { toPayoutJson } from '../output/payout-json.js';
 export function defineGetCommand(command: Command, context: CliContext): void {
   command
     .argument('[payoutId]', 'the payout')
-    .option('--txhash <txhash>', 'find it by its transaction instead')
+    .option('--gateway-id <id>', 'find it by what its payment is called at the gateway (API v1: its txhash)')
     .option('--json', 'print it as JSON')
     .addHelpText(
       'after',
@@ -42,16 +42,17 @@ export function defineGetCommand(command: Command, context: CliContext): void {
 that PAYOUT_RETENTION_DAYS removed is found in PAYOUT_ARCHIVE_DIR, on the worker's host.`,
         'payouts get invoice-77',
         'payouts get invoice-77 --json | jq .history',
-        'payouts get --txhash 3f1c…',
+        'payouts get --gateway-id 3f1c…',
       ),
     )
-    .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }) => {
-      const { txhash, json } = flags;
-      if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
+    .action(async (payoutId: string | undefined, flags: { gatewayId?: string; json?: true }) => {
+      const { gatewayId, json } = flags;
+      if ((payoutId === undefined) === (gatewayId === undefined))
+        command.error('error: give a payoutId or --gateway-id');
       const verifier = await openReceiptVerifier(context.environment);
-      const key = txhash === undefined ? { payoutId: payoutId ?? '' } : { txhash };
+      const key = gatewayId === undefined ? { payoutId: payoutId ?? '' } : { gatewayId };
       const present = await withProducer(context, (producer) =>
-        'txhash' in key ? producer.getByTxhash(key.txhash) : producer.get(key.payoutId),
+        'gatewayId' in key ? producer.getByGatewayId(key.gatewayId) : producer.get(key.payoutId),
       );
       const found = present ?? (await requireRemoved(context, key));
       const payout = verifier?.mark(found) ?? found;
@@ -75,14 +76,14 @@ async function requireRemoved(context: CliContext, key: ArchiveKey): Promise<Arc
   if (found !== undefined) return found;
   const place = folder && folderPath(folder);
   throw new NotFoundError(
-    'txhash' in key ? await noTxhash(context, key.txhash, place) : await noPayout(context, key.payoutId, place),
+    'gatewayId' in key ? await noPayment(context, key.gatewayId, place) : await noPayout(context, key.payoutId, place),
   );
 }
 
-async function noTxhash(context: CliContext, txhash: string, place: string | undefined): Promise<string> {
-  const notFound = `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
+async function noPayment(context: CliContext, gatewayId: string, place: string | undefined): Promise<string> {
+  const notFound = `No payout has the payment ${gatewayId}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
   const sends = await describeSends(context, ({ outcome }) => {
-    return outcome?.kind === 'accepted' && isSameTxhash(outcome.gatewayId, txhash);
+    return outcome?.kind === 'accepted' && isSameGatewayId(outcome.gatewayId, gatewayId);
   });
   return sends === '' ? notFound : `${notFound}. ${sends}\`payouts audit verify\` compares both`;
 }
@@ -134,8 +135,9 @@ function formatPayout(
     ['address', payout.addressTo],
     ['network', describeNetwork(payout, currencies)],
     ['symbol', payout.symbol],
+    ['gateway id', shownGatewayId(payout)],
     ['txhash', payout.txhash],
-    ['paid too late as', payout.lateTxhash],
+    ['paid too late as', payout.lateGatewayId],
     ['fee', payout.fee ?? describeListedFee(payout.paymentId, currencies)],
     ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],

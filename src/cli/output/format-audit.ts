@@ -31,8 +31,9 @@ const COLUMNS = [
   'symbol',
   // Undefined if the sender ended before journaling one.
   'outcome',
+  'gateway_id',
   'txhash',
-  // The gateway's or sender's, for an outcome without a txhash.
+  // The gateway's or sender's, for an outcome without a payment.
   'message',
   'signer',
   'intent',
@@ -105,7 +106,8 @@ function toJournalColumns(send: JournalEntry) {
     address_to: request.addressTo,
     symbol: request.symbol,
     outcome: outcome?.kind,
-    txhash: outcome?.kind === 'accepted' ? outcome.gatewayId : undefined,
+    gateway_id: outcome?.kind === 'accepted' ? outcome.gatewayId : undefined,
+    txhash: outcome?.kind === 'accepted' ? outcome.txhash : undefined,
     message: describeOutcome(outcome),
     signer: signed?.key,
     intent: signed?.intent,

@@ -10,14 +10,15 @@ import { verifyIntent } from './verify-intent.js';
 import { checkSignature } from './verify-signature.js';
 
 /**
- * A worker's statement of a payout's final state: only a worker of the keyring can sign it. `intent` and `txhash` are
- * empty if the payout has none.
+ * A worker's statement of a payout's final state: only a worker of the keyring can sign it. `intent`, `gatewayId` and
+ * `txhash` are empty if the payout has none.
  */
 export interface Receipt extends Pick<StoredReceipt, 'audience' | 'at'> {
   readonly payoutId: string;
   readonly intent: string;
   readonly state: string;
   readonly attempt: number;
+  readonly gatewayId: string;
   readonly txhash: string;
 }
 
@@ -31,6 +32,8 @@ function hasReceipt(state: string): state is ReceiptState {
 
 export interface PaidPayout extends SignedFields {
   readonly attempt: number;
+  readonly gatewayId?: string | undefined;
+  /** As the gateway told it with the state, not as Redis had it before: the worker signs only its own findings. */
   readonly txhash?: string | undefined;
   readonly signed?: StoredSignature | undefined;
 }
@@ -42,6 +45,7 @@ export function formatReceipt(platformId: number, receipt: Receipt): string {
     ['intent', receipt.intent],
     ['state', receipt.state],
     ['attempt', String(receipt.attempt)],
+    ['gatewayId', receipt.gatewayId],
     ['txhash', receipt.txhash],
     ['at', receipt.at],
   ]);
@@ -53,9 +57,9 @@ export function receiptOf(
   state: string,
   { audience, at }: Pick<StoredReceipt, 'audience' | 'at'>,
 ): Receipt {
-  const { payoutId, attempt, txhash = '', signed } = payout;
+  const { payoutId, attempt, gatewayId = '', txhash = '', signed } = payout;
   const intent = signed === undefined ? '' : hashIntent(intentOf(platformId, payout, signed));
-  return { audience, payoutId, intent, state, attempt, txhash, at };
+  return { audience, payoutId, intent, state, attempt, gatewayId, txhash, at };
 }
 
 interface ReceiptedPayout extends PaidPayout {

@@ -1,6 +1,6 @@
 import { type Request, type Response, Router } from 'express';
 import { once } from 'node:events';
-import { payoutIdField, txhashField } from '../../base/fields.js';
+import { gatewayIdField, payoutIdField } from '../../base/fields.js';
 import { formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
 import { readAccountStats } from '../../ledger/reads/account-stats.js';
 import { readActivity } from '../../ledger/reads/activity.js';
@@ -175,19 +175,19 @@ class FindPages {
   /** Opens a single exact match; lists anything else. */
   async #search(request: Request, response: Response, text: string): Promise<void> {
     const { connection } = this.#ledger;
-    const [payout, byTxhash, isBatch] = await Promise.all([
+    const [payout, byGatewayId, isBatch] = await Promise.all([
       this.#find(text),
-      txhashField.safeParse(text).success ? this.#ledger.findByTxhash(text) : undefined,
+      gatewayIdField.safeParse(text).success ? this.#ledger.findByGatewayId(text) : undefined,
       batchField.safeParse(text).success ? this.#isBatch(text) : false,
     ]);
-    const payoutId = payout?.payoutId ?? byTxhash;
+    const payoutId = payout?.payoutId ?? byGatewayId;
     if (payoutId !== undefined) response.redirect(`${request.baseUrl}${payoutPath(payoutId)}`);
     else if (isBatch) response.redirect(`${request.baseUrl}${batchPath(text)}`);
     else {
       const { currencies } = await readGatewayFacts(connection);
       const query = readListQuery(understandSearch(text, currencies));
       if (query === undefined || Object.keys(query.problems).length > 0) {
-        const message = `No payout has the id, the txhash or the reference “${text}”.`;
+        const message = `No payout has the id, the payment or the reference “${text}”.`;
         response
           .status(404)
           .send(messagePage(this.#context.site(request), { title: 'Nothing found', text: message, search: text }));

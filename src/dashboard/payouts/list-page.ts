@@ -89,7 +89,7 @@ function otherMeanings({ base }: Site, { texts }: ListQuery, search: string): Ht
   const [taken = 'reference'] = Object.keys(texts) as ListField[];
   const name = taken === 'since' ? 'day of the last change' : NAMES[taken];
   return html`<p class="above">
-    No payout, txhash or batch is called “<bdi>${search}</bdi>”; searched as ${name}. Search as
+    No payout, payment or batch is called “<bdi>${search}</bdi>”; searched as ${name}. Search as
     ${others.map((field, index) => html`${index === 0 ? '' : ', '}<a href="${base}${listPath({ [field]: search })}">${NAMES[field]}</a>`)}
   </p>`;
 }

@@ -98,7 +98,7 @@ export function isIndex({ texts }: ListQuery): boolean {
 const SHORTEST_ADDRESS = 20;
 
 /**
- * Interprets a search text that names no payout, txhash or batch. It may be an amount (also with a currency as pages
+ * Interprets a search text that names no payout, payment or batch. It may be an amount (also with a currency as pages
  * show it), a day, a state, or an address. Otherwise it is part of a reference.
  */
 export function understandSearch(text: string, currencies: readonly Currency[]): ListQuery['texts'] {

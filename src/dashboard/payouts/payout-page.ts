@@ -1,6 +1,6 @@
 import { formatMoney } from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
-import type { HistoryEntry, Payout } from '../../ledger/payout.js';
+import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
 import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { nextSteps } from '../../operator/next-steps.js';
 import { controlSection } from '../control/control-section.js';
@@ -42,21 +42,23 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown, control: Pa
 }
 
 function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: Shown): Html {
-  const { payoutId, paymentId, batch, notBefore, metadata } = payout;
+  const { payoutId, paymentId, batch, notBefore, metadata, lateGatewayId, lateTxhash } = payout;
   const listedFee = currencies.find((listed) => listed.paymentId === paymentId)?.fee;
   const txhash = (hash: string | undefined) => hash && txhashView(hash, payout, explorers);
-  const address = html`<bdi class="mono">${payout.addressTo}</bdi
-    >${copyButton(payout.addressTo, `address of ${payoutId}`)}`;
+  const copied = (text: string | undefined, what: string) =>
+    text && html`<bdi class="mono">${text}</bdi>${copyButton(text, `${what} of ${payoutId}`)}`;
   return html`<section class="card">
     <h2>Data</h2>
     ${dataList([
       ['Amount', formatMoney(payout.amount, paymentId, currencies)],
       ['Currency (payment_id)', paymentId],
       ['Symbol: its amount may be in', payout.symbol],
-      ['To', address],
+      ['To', copied(payout.addressTo, 'address')],
       ['Network', describeNetwork(payout, currencies)],
+      ['Called at the gateway', copied(shownGatewayId(payout), 'gatewayId')],
       ['txhash', txhash(payout.txhash)],
-      ['Paid too late as', txhash(payout.lateTxhash)],
+      ['Paid too late as', lateTxhash === lateGatewayId ? txhash(lateTxhash) : copied(lateGatewayId, 'late gatewayId')],
+      ['Its txhash', lateTxhash === lateGatewayId ? undefined : txhash(lateTxhash)],
       ['Fee', payout.fee ?? (listedFee && `${listedFee} in the gateway's list`)],
       ['Reference', payout.reference],
       ['Batch', batch && html`<a href="${base}${batchPath(batch)}">${batch}</a>`],

@@ -1,6 +1,6 @@
 import { isLosslessNumber } from 'lossless-json';
 import { z } from 'zod';
-import { amountField, isSameTxhash, txhashField } from '../../base/fields.js';
+import { amountField, isSameGatewayId, txhashField } from '../../base/fields.js';
 import { isSameAmount } from './compare-payment.js';
 import { GatewayInvalidResponseError, type PaymentWallet, type WithdrawRequest } from '../gateway.js';
 import type { WithdrawClassification } from '../exchange/withdraw-connection.js';
@@ -90,7 +90,7 @@ export const ENDPOINTS = {
     parseResult: (fields, { txhash }): TransactionStatus => {
       const actual = parseText(fields['txhash']);
       // Hexadecimal digits come back in either case.
-      if (actual !== undefined && !isSameTxhash(actual, txhash))
+      if (actual !== undefined && !isSameGatewayId(actual, txhash))
         throw new GatewayInvalidResponseError('transactionstatus', 'it is about another txhash than the requested one');
       return {
         txhash,

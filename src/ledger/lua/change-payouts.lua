@@ -1,12 +1,12 @@
 -- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
 -- does not stop the others.
--- KEYS: for each payout its record, and the bucket of its txhash if it has one
+-- KEYS: for each payout its record, and the bucket of its gatewayId if it has one
 -- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was paid late), by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
---   that was decided about ('' = any), a txhash ('' = none; if `to` is in_progress, its own from now on; else the one whose
+--   that was decided about ('' = any), a gatewayId ('' = none; if `to` is in_progress, its own from now on; else the one whose
 --   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
---   payoutId} the txhash belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
---   attempt} this attempt was begun, or its txhash replaced, since, {-13, txhash} it was paid by this transaction
+--   payoutId} the gatewayId belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
+--   attempt} this attempt was begun, or its gatewayId replaced, since, {-13, gatewayId} it was paid as this
 local at, from, to, by, reason, one_act = unpack(ARGV, 1, 6)
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
 is_one_act = one_act == '1'
@@ -15,18 +15,18 @@ is_one_act = one_act == '1'
 local changes, named = {}, {}
 local i, k = 7, OWN + 1
 while i <= #ARGV do
-  local attempt, txhash, act, field_count = unpack(ARGV, i, i + 3)
+  local attempt, gatewayId, act, field_count = unpack(ARGV, i, i + 3)
   local record = KEYS[k]
   if named[record] then error(string.sub(record, #PAYOUT_PREFIX + 1) .. ' is named twice') end
   named[record] = true
   changes[#changes + 1] = {
-    record = record, attempt = attempt, txhash = txhash, act = act,
+    record = record, attempt = attempt, gatewayId = gatewayId, act = act,
     bucket = KEYS[k + 1], fields = { unpack(ARGV, i + 4, i + 3 + field_count) },
   }
-  i, k = i + 4 + field_count, k + (txhash == '' and 1 or 2)
+  i, k = i + 4 + field_count, k + (gatewayId == '' and 1 or 2)
 end
 
--- The transactions that payouts of this call get: key → payoutId.
+-- The payments that payouts of this call get: key → payoutId.
 local claimed = {}
 
 -- `attempt`: the one that was decided about, '' = any.
@@ -45,8 +45,8 @@ end
 
 -- Whether an operator may requeue a payout. Returns nil, or why not: {code, …}
 local function check_requeue(payout)
-  local lateTxhash = redis.call('HGET', payout.record, 'lateTxhash')
-  if lateTxhash then return { -13, lateTxhash } end
+  local lateGatewayId = redis.call('HGET', payout.record, 'lateGatewayId')
+  if lateGatewayId then return { -13, lateGatewayId } end
   local waitMs = payout.state == 'unknown' and in_flight_left(payout.record) or 0
   if waitMs > 0 then return { -11, waitMs } end
 end
@@ -59,36 +59,36 @@ local function check(change)
   -- A repeated change may bring a signature that the first one lacked.
   if refusal == 1 and change.act ~= '' then redis.call('HSET', payout.record, 'act', change.act) end
   if refusal then return refusal end
-  -- A status that comes late, when an operator has given another txhash.
-  if from == 'in_progress' and change.txhash ~= '' and
-      not is_same_txhash(redis.call('HGET', change.record, 'txhash'), change.txhash) then
+  -- A status that comes late, when an operator has given another gatewayId.
+  if from == 'in_progress' and change.gatewayId ~= '' and
+      not is_same_gateway_id(redis.call('HGET', change.record, 'gatewayId'), change.gatewayId) then
     return { -12, payout.attempt }
   end
-  local key = change.txhash ~= '' and to == 'in_progress' and txhash_key(change.txhash)
-  local holder = key and (claimed[key] or txhash_holder(change.bucket, change.txhash))
+  local key = change.gatewayId ~= '' and to == 'in_progress' and gateway_id_key(change.gatewayId)
+  local holder = key and (claimed[key] or gateway_id_holder(change.bucket, change.gatewayId))
   if holder and holder ~= payout.id then return { -8, holder } end
   refusal = to == 'queued' and check_requeue(payout)
   if refusal then return refusal end
   if key then claimed[key] = payout.id end
   -- `cancelled` says that nothing was paid.
-  local is_paid = to == 'cancelled' and redis.call('HEXISTS', change.record, 'lateTxhash') == 1
+  local is_paid = to == 'cancelled' and redis.call('HEXISTS', change.record, 'lateGatewayId') == 1
   change.to = is_paid and 'written_off' or to
 end
 
 local function apply(change)
-  local payout, txhash, bucket, fields = change.payout, change.txhash, change.bucket, change.fields
+  local payout, gatewayId, bucket, fields = change.payout, change.gatewayId, change.bucket, change.fields
   local function set(field, value)
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end
   if change.act ~= '' then set('act', change.act) end
   if to == 'queued' then set('round', next_round(payout)) end
-  if txhash ~= '' and to == 'in_progress' then
-    set('txhash', txhash)
-    claim_txhash(bucket, txhash, payout.id)
-  elseif txhash ~= '' and to == 'unknown' and txhash_holder(bucket, txhash) == payout.id then
+  if gatewayId ~= '' and to == 'in_progress' then
+    set('gatewayId', gatewayId)
+    claim_gateway_id(bucket, gatewayId, payout.id)
+  elseif gatewayId ~= '' and to == 'unknown' and gateway_id_holder(bucket, gatewayId) == payout.id then
     -- Its real payout may then claim it.
-    release_txhash(bucket, txhash)
+    release_gateway_id(bucket, gatewayId)
   end
   move(payout, change.to, at, by, reason, fields)
 end

@@ -1,14 +1,15 @@
 -- Records an attempt's outcome, even a late one, and pauses the account if an operator is needed. Repeating it
 -- completes an interrupted call, and changes nothing else.
--- KEYS: the payout's record, the record of the payout that has the same txhash (the payout's own record if there is
---   none), the bucket of the txhash if there is one
--- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message, cause of a rejection (payout: its own
---   data, else account), maxRejections of that cause, maxUnknowns, blockedReason ('' = the response does not look like a
---   block), inFlightMs (how long the request may still be on its way, if there is no response: its sender has reset it)
+-- KEYS: the payout's record, the record of the payout that has the same gatewayId (the payout's own record if there is
+--   none), the bucket of the gatewayId if there is one
+-- ARGV: at, attempt, token, to (in_progress, rejected or unknown), gatewayId, txhash (as toTxhashField in
+--   payout-record.ts writes it), message, cause of a rejection (payout: its own data, else account), maxRejections of
+--   that cause, maxUnknowns, blockedReason ('' = the response does not look like a block), inFlightMs (how long the
+--   request may still be on its way, if there is no response: its sender has reset it)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
---   recorded as a late payment, {-8, payoutId} the txhash belongs to that payout: call again with its record
+--   recorded as a late payment, {-8, payoutId} the gatewayId belongs to that payout: call again with its record
 local record, otherRecord, bucket = unpack(KEYS, OWN + 1, OWN + 3)
-local at, attempt, token, to, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, inFlightMs =
+local at, attempt, token, to, gatewayId, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, inFlightMs =
   unpack(ARGV)
 attempt = tonumber(attempt)
 tell_untold(account.untold)
@@ -29,7 +30,7 @@ local function end_resends()
 end
 
 local has_response = to ~= 'unknown'
-local told = told_as(token, to, txhash)
+local told = told_as(token, to, gatewayId)
 -- Later decisions stay.
 if has_response and payout.told == told then
   clear_unanswered()
@@ -38,7 +39,7 @@ end
 
 if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
 
-local holder = to == 'in_progress' and txhash_holder(bucket, txhash)
+local holder = to == 'in_progress' and gateway_id_holder(bucket, gatewayId)
 if holder == payout.id then holder = nil end
 
 local is_newest = payout.attempt == attempt
@@ -48,10 +49,10 @@ local late = (is_newest and from == 'unknown' and to ~= 'unknown')
 if not late and not (is_newest and from == 'sending') then
   if has_response then clear_unanswered() end
   if not has_response and is_newest and from == 'unknown' and payout.overlap < attempt then end_resends() end
-  local isRecorded = to ~= 'in_progress' or is_same_txhash(payout.txhash, txhash)
-  -- One txhash for two payouts: recorded before, with that reason.
+  local isRecorded = to ~= 'in_progress' or is_same_gateway_id(payout.gatewayId, gatewayId)
+  -- One gatewayId for two payouts: recorded before, with that reason.
   if isRecorded or (holder and from == 'unknown') then return { 0, from } end
-  note_late_payment(payout, txhash, at)
+  note_late_payment(payout, gatewayId, txhash, at)
   return { 2, from }
 end
 
@@ -62,9 +63,9 @@ end
 
 if holder then
   if string.sub(otherRecord, #PAYOUT_PREFIX + 1) ~= holder then return { -8, holder } end
-  to, message = 'unknown', 'the gateway gave the txhash of payout ' .. holder .. ': ' .. txhash
+  to, message = 'unknown', 'the gateway gave the payment of payout ' .. holder .. ': ' .. gatewayId
   local other = open(otherRecord)
-  local reason = 'the gateway gave the same txhash to payout ' .. payout.id
+  local reason = 'the gateway gave the same payment to payout ' .. payout.id
   if other and other.state == 'in_progress' then
     move(other, 'unknown', at, '', reason, { 'message', reason })
   end
@@ -111,9 +112,9 @@ else
   fields[#fields + 1] = message
 end
 if to == 'in_progress' then
-  claim_txhash(bucket, txhash, payout.id)
-  fields[#fields + 1] = 'txhash'
-  fields[#fields + 1] = txhash
+  claim_gateway_id(bucket, gatewayId, payout.id)
+  -- Together: the transaction of another payment must not stay.
+  for _, value in ipairs({ 'gatewayId', gatewayId, 'txhash', txhash }) do fields[#fields + 1] = value end
 elseif to == 'unknown' then
   fields[#fields + 1] = 'inFlightUntil'
   fields[#fields + 1] = now_ms() + inFlightMs

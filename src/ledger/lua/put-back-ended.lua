@@ -15,6 +15,6 @@ end
 -- A send that the journals know was adopted first: what may have been paid stays open.
 if not UNSENT[payout.state] and not (payout.state == 'unknown' and to == 'written_off') then return '' end
 -- `cancelled` says that nothing was paid.
-if to == 'cancelled' and redis.call('HEXISTS', record, 'lateTxhash') == 1 then to = 'written_off' end
+if to == 'cancelled' and redis.call('HEXISTS', record, 'lateGatewayId') == 1 then to = 'written_off' end
 move(payout, to, at, by, reason)
 return to

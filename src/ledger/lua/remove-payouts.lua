@@ -1,8 +1,8 @@
 -- Removes old final payouts, in one small step. Id and final state stay, so that the payout is never accepted again.
--- KEYS: for each payout its record, its bucket of removed ids, its batch, the bucket of its txhash (the record again
+-- KEYS: for each payout its record, its bucket of removed ids, its batch, the bucket of its gatewayId (the record again
 --   for each that it lacks)
 -- ARGV: state (a final one), before (ms since 1970: removes those that came into the state earlier), then for each
---   payout its txhash, 1 if it has a batch, else 0, its id in the stream of the state ('' = that is a sorted set),
+--   payout its gatewayId, 1 if it has a batch, else 0, its id in the stream of the state ('' = that is a sorted set),
 --   and its record (JSON), which must be unchanged, or '' for any
 -- Returns: for each removed payout its place among those given, from 1
 local state, before = ARGV[1], tonumber(ARGV[2])
@@ -21,8 +21,8 @@ end
 
 local removed = {}
 for i = 0, (#ARGV - 2) / 4 - 1 do
-  local record, bucket, batch, txhash_bucket = unpack(KEYS, OWN + 4 * i + 1, OWN + 4 * i + 4)
-  local txhash, has_batch, entry, read = ARGV[4 * i + 3], ARGV[4 * i + 4] == '1', ARGV[4 * i + 5], ARGV[4 * i + 6]
+  local record, bucket, batch, gateway_id_bucket = unpack(KEYS, OWN + 4 * i + 1, OWN + 4 * i + 4)
+  local gatewayId, has_batch, entry, read = ARGV[4 * i + 3], ARGV[4 * i + 4] == '1', ARGV[4 * i + 5], ARGV[4 * i + 6]
   local payout = open(record)
   local payoutId = string.sub(record, #PAYOUT_PREFIX + 1)
   local last = payout and redis.call('HGET', record, 'h' .. (payout.n - 1))
@@ -30,7 +30,9 @@ for i = 0, (#ARGV - 2) / 4 - 1 do
   if payout and payout.state == state and at and at < before and is_as_read(record, read) then
     redis.call('HSET', bucket, payoutId, state)
     if has_batch then redis.call('ZREM', batch, payoutId) end
-    if txhash ~= '' and txhash_holder(txhash_bucket, txhash) == payoutId then release_txhash(txhash_bucket, txhash) end
+    if gatewayId ~= '' and gateway_id_holder(gateway_id_bucket, gatewayId) == payoutId then
+      release_gateway_id(gateway_id_bucket, gatewayId)
+    end
     redis.call('ZREM', LATE, payoutId)
     redis.call('DEL', record)
     payout = nil

@@ -27,8 +27,8 @@ if not is_last(payout, attempt, token) then return 0 end
 note_spent(token, 'unpaid', at)
 if payout.state == 'sending' then
   -- Another attempt was paid meanwhile: the payout must not be sent again.
-  local txhash = redis.call('HGET', record, 'lateTxhash')
-  local paid = txhash and 'not sent, because an earlier attempt was paid as ' .. txhash
+  local gatewayId = redis.call('HGET', record, 'lateGatewayId')
+  local paid = gatewayId and 'not sent, because an earlier attempt was paid as ' .. gatewayId
   if paid then
     move(payout, 'unknown', at, '', paid, { 'message', paid })
   else

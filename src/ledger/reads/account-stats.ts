@@ -20,7 +20,7 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly objections: readonly Objection[];
   /** The known send journals that have sends of this account. */
   readonly journals: readonly KnownJournal[];
-  /** Payouts whose payment was proved too late, see `lateTxhash`. */
+  /** Payouts whose payment was proved too late, see `lateGatewayId`. */
   readonly latePayments: number;
   /** The lease's holder; null if no process ever had it, or the last one gave it back. */
   readonly sender: { readonly owner: string; readonly epoch: number; readonly heartbeat: number } | null;

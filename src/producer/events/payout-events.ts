@@ -25,7 +25,7 @@ export const ACCOUNT_EVENTS = [
 /**
  * What happened.
  * - `state`: a payout changed its state.
- * - `late_payment`: a payment was proved after its payout could no longer take it, see `Payout.lateTxhash`.
+ * - `late_payment`: a payment was proved after its payout could no longer take it, see `Payout.lateGatewayId`.
  * - `tampering`: a payout is held because its data in Redis was altered.
  * - `approval`: the key named in `by` approved or rejected a payout. A worker decides whether that counts.
  * - `balance_dropped`: the gateway's balance fell without a payout that explains it.

@@ -64,7 +64,7 @@ export function observeGateway(
       }
     },
     probe: async (signal) => observe('balance', gateway.probe(signal)),
-    getStatus: async (txhash) => observe('transactionstatus', gateway.getStatus(txhash)),
+    getStatus: async (gatewayId) => observe('transactionstatus', gateway.getStatus(gatewayId)),
     readCurrencies: async () => observe('currencies', gateway.readCurrencies()),
     readBalances: async (currencies) => observe('balance', gateway.readBalances(currencies)),
   };

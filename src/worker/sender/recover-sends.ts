@@ -175,7 +175,7 @@ export async function reportRefusedBegin(
         ? { kind: 'not_sent', reason: 'the payout changed' }
         : { kind: 'skipped', state: rejection.state };
     case 'not_found':
-    case 'txhash_taken':
+    case 'gateway_id_taken':
     case 'in_flight':
     case 'sent_since':
     case 'paid_late':

@@ -210,7 +210,8 @@ it('finds a journal whose end was cut off', async () => {
 
 it.each([
   ['its address', { addressTo: OTHER_WALLET }, ['altered']],
-  ['its txhash', { txhash: 'another' }, ['receipt', 'txhash']],
+  ['its gatewayId', { gatewayId: 'another' }, ['receipt', 'gateway_id']],
+  ['its txhash', { txhash: 'another' }, ['receipt', 'gateway_id']],
   ['its signature', { sig: 'A'.repeat(64) }, ['signature']],
   ['its state, to none that there is', { state: 'paid' }, ['unreadable']],
   ['all, as if it had never been sent', { state: 'queued', attempt: '0' }, ['not_in_ledger']],
@@ -226,7 +227,7 @@ it('names a payment that someone invented, whether an index names it or not', as
     paymentId: '6',
     amount: '5',
     addressTo: WALLET,
-    txhash: 'h',
+    gatewayId: 'h',
     n: '1',
     h0: `c${Date.now().toString(36)}`,
   };
@@ -271,21 +272,21 @@ it('a payout that Redis says was removed is found where it was paid, or where re
   expect(await textOf()).toMatch(/removed as completed; PAYOUT_RETENTION_DAYS is 1, and the journal has its send of /);
   await remove('small', 'rejected');
   const { findings, report } = await verify();
-  const message = expect.stringMatching(/^the journal says accepted, .* it was removed as rejected$/);
+  const message = expect.stringMatching(/^the journal says accepted as .* it was removed as rejected$/);
   expect(findings).toMatchObject([{ payoutId: 'small', kind: 'state', message }]);
   expect(report).toMatchObject({ verified: 1, notVerifiable: 0, ledger: { sends: 1, removed: 1 } });
 });
 
 it('a payout that Redis says was removed is shown by `payouts get` as the journal has it', async () => {
-  const txhash = (await ledger.redis.hget(record('small'), 'txhash')) ?? '';
+  const gatewayId = (await ledger.redis.hget(record('small'), 'gatewayId')) ?? '';
   await remove('small', 'rejected');
-  const journal = /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash /;
+  const journal = /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted as /;
   const expectShown = async (said: string, ...args: string[]): Promise<void> => {
     const { code, stderr } = await run('get', ...args);
     expect([code, stderr, stderr]).toEqual([3, expect.stringContaining(said), expect.stringMatching(journal)]);
   };
   await expectShown('Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis', 'small');
-  await expectShown('No payout has txhash', '--txhash', txhash.toUpperCase());
+  await expectShown('No payout has the payment', '--gateway-id', gatewayId.toUpperCase());
   await ledger.redis.hdel(ledger.keys.removedBucket('small'), 'small');
   await expectShown('Redis has lost its record', 'small');
 });
@@ -428,7 +429,12 @@ it('payouts audit export has the fee, who signed, who approved, and when', async
     expect.objectContaining({
       ...{ payout_id: 'large', attempt: 1, amount: '250', address_to: WALLET, outcome: 'accepted', state: 'completed' },
       ...{ policy: expect.stringMatching(/^[0-9a-f]{64}$/), currency: 'USDT (TRC-20)', reference: '=invoice 5' },
-      ...{ fee: payment?.fee, txhash: payment?.txhash, approvals: expect.stringMatching(/^\w+ \w+$/) },
+      ...{
+        fee: payment?.fee,
+        gateway_id: payment?.txhash,
+        txhash: payment?.txhash,
+        approvals: expect.stringMatching(/^\w+ \w+$/),
+      },
       ...{ signer: 'shop', signer_person: 'sam', requested_by: 'Pat', approved_by: 'ann; bob' },
       ...{ answered_at: expect.stringMatching(/^20.*Z$/), state_at: expect.stringMatching(/^20.*Z$/) },
     }),

@@ -77,13 +77,13 @@ it('payouts audit export prints every send with its outcome and who signed it', 
   const { stdout } = await audit('export --offline --csv');
   const [columns, ...rows] = stdout.trimEnd().split('\n');
   expect(columns).toBe(
-    'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,txhash,message,signer,intent,issued_at,expires_at,act,usd,policy,approvals,currency,fee,signer_person,approved_by,requested_by,answered_at,state,state_at,reference',
+    'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,gateway_id,txhash,message,signer,intent,issued_at,expires_at,act,usd,policy,approvals,currency,fee,signer_person,approved_by,requested_by,answered_at,state,state_at,reference',
   );
   const judged = `${ACT},12.51,${JUDGED.policy},${JUDGED.approvals.join(' ')}`;
   expect(rows).toEqual([
-    textWith("2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,"),
-    textWith(`,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${judged},,`),
-    '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,,,,,,,,,,,,,',
+    textWith("2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,,'=no,,"),
+    textWith(`,accepted,h,,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${judged},,`),
+    '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,,,,,,,,,,,,,,',
   ]);
   const ofTime = await audit('export --offline --since 2030-01-31 --until 2030-02-01 --json');
   const row = { payout_id: 'q', signer: 'shop', act: ACT, outcome: 'accepted' };
@@ -164,9 +164,9 @@ it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemove
 ])(
   'a state that follows from a journal that says %s is right, every other is found',
   (_, outcome, ofRecord, ofRemoved) => {
-    const txhash = outcome?.kind === 'accepted' ? { txhash: 'h' } : {};
+    const gatewayId = outcome?.kind === 'accepted' ? { gatewayId: 'h' } : {};
     for (const state of PAYOUT_STATES) {
-      const inRecord = compare(outcome, found(state, txhash));
+      const inRecord = compare(outcome, found(state, gatewayId));
       expect([state, inRecord]).toEqual([state, ofRecord.includes(state) ? 'right' : 'state']);
       const wasRemoved = compare(outcome, removed(state));
       expect([state, wasRemoved]).toEqual([state, ofRemoved.includes(state) ? 'right' : 'state']);
@@ -174,23 +174,30 @@ it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemove
   },
 );
 
+const SAME_NAME: JournaledOutcome = { kind: 'accepted', gatewayId: 'h', txhash: 'h' };
+const OWN_NAME: JournaledOutcome = { kind: 'accepted', gatewayId: 'h', txhash: 'hash' };
 const LONG: JournaledOutcome = { kind: 'accepted', gatewayId: 'ab'.repeat(32) };
-const AGAIN = { attempt: 2, txhash: `0x${'AB'.repeat(32)}` };
-const VOUCHED = { txhash: 'given', vouchedTxhash: 'given' };
+const AGAIN = { attempt: 2, gatewayId: `0x${'AB'.repeat(32)}` };
+const VOUCHED = { gatewayId: 'given', vouchedGatewayId: 'given' };
 const WORD = found('completed', VOUCHED);
-const SECOND = found('completed', { attempt: 2, txhash: 'second' }, 't-1 t-2');
+const SECOND = found('completed', { attempt: 2, gatewayId: 'second' }, 't-1 t-2');
 /** Two attempts of one number, from before and after Redis came back older: the newest has the state. */
-const BOTH = found('completed', { txhash: 'second' }, 't-1/t-2');
+const BOTH = found('completed', { gatewayId: 'second' }, 't-1/t-2');
 const NO_DAYS = { retentionDays: undefined };
 
 type Compared = [expected: string, JournaledOutcome | undefined, AuditedRecord, Partial<Removal>?];
 it.each<Compared>([
-  ['txhash', ACCEPTED, found('completed', { txhash: 'other' })],
-  ['txhash', ACCEPTED, found('completed')],
-  ['right', LONG, found('completed', { txhash: AGAIN.txhash })],
+  ['gateway_id', ACCEPTED, found('completed', { gatewayId: 'other' })],
+  ['gateway_id', ACCEPTED, found('completed')],
+  ['gateway_id', SAME_NAME, found('completed', { gatewayId: 'h', txhash: 'other' })],
+  ['right', SAME_NAME, found('completed', { gatewayId: 'h', txhash: 'h' })],
+  ['right', SAME_NAME, found('completed', { gatewayId: 'h' })],
+  // A gateway with names of its own may replace a transaction.
+  ['right', OWN_NAME, found('completed', { gatewayId: 'h', txhash: 'other' })],
+  ['right', LONG, found('completed', { gatewayId: AGAIN.gatewayId })],
   ['right', LONG, found('completed', AGAIN, 't-1 t-2')],
   ...[ACCEPTED, REJECTED, UNKNOWN, undefined].map((outcome): Compared => ['on word', outcome, WORD]),
-  ['state', UNKNOWN, found('completed', { ...VOUCHED, txhash: 'another' })],
+  ['state', UNKNOWN, found('completed', { ...VOUCHED, gatewayId: 'another' })],
   ['on word', UNKNOWN, found('queued', { requeueCount: 1 })],
   // Of what was accepted, nobody can state that it was not sent.
   ['state', ACCEPTED, found('queued', { requeueCount: 1 })],
@@ -198,7 +205,7 @@ it.each<Compared>([
   ['not_in_ledger', undefined, { kind: 'missing' }],
   ['right', NOT_SENT, { kind: 'missing' }],
   ['not_in_ledger', ACCEPTED, found('queued', { attempt: 0 }, '')],
-  ['not_in_ledger', ACCEPTED, found('completed', { txhash: 'h' }, 'other')],
+  ['not_in_ledger', ACCEPTED, found('completed', { gatewayId: 'h' }, 'other')],
   ['right', NOT_SENT, found('queued', { attempt: 0 }, '')],
   ['right', REJECTED, removed('completed'), { hasLater: true }],
   ['state', ACCEPTED, removed('rejected'), { hasLater: true }],
@@ -209,7 +216,7 @@ it.each<Compared>([
   ['state', ACCEPTED, removed('rejected'), { ...NO_DAYS, isArchived: true }],
   ['sent_again', ACCEPTED, SECOND],
   ...[REJECTED, UNKNOWN, NOT_SENT, undefined].map((outcome): Compared => ['right', outcome, SECOND]),
-  ['right', ACCEPTED, found('completed', { attempt: 2, txhash: 'h' }, 't-1 t-2')],
+  ['right', ACCEPTED, found('completed', { attempt: 2, gatewayId: 'h' }, 't-1 t-2')],
   ['right', REJECTED, BOTH],
   ['sent_again', ACCEPTED, BOTH],
 ])('is %s: the journal says %j, the ledger %j', (...[expected, ...compared]: Compared) => {

@@ -158,7 +158,7 @@ describe('payouts release', () => {
 
 it('payouts cancel writes off what was paid late, and says so', async () => {
   await cli.enqueue('p-1');
-  await cli.redis.hset(cli.keys.payout('p-1'), 'lateTxhash', 'hash-1');
+  await cli.redis.hset(cli.keys.payout('p-1'), 'lateGatewayId', 'hash-1');
   const said = await cli.ok('cancel', 'p-1', '--reason', 'paid late');
   expect(said).toMatch(/^Payout p-1 is written off, because it was paid late as hash-1; .* Tell its application/);
   expect(await cli.states('p-1')).toEqual(['written_off']);

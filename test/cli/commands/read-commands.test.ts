@@ -22,17 +22,17 @@ const pause = async (): Promise<unknown> => cli.ok('pause', '--reason', 'mainten
 it('payouts get shows a payout in full with its history, in both forms', async () => {
   await cli.enqueue('p-1', '--reference', 'invoice 77');
   await cli.force('p-1', 'unknown');
-  await cli.ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', txhash: '0xabc', by: 'ann' });
+  await cli.ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', gatewayId: '0xabc', by: 'ann' });
   expect(await cli.ok('get', 'p-1')).toMatch(
     /^p-1 {2}in_progress: [^]* amount +12\.5 \(payment_id 6\)\n[^]* reference +invoice 77\n[^]*History \(UTC\)\n.* unknown\n.* in_progress {2}by ann\n$/,
   );
   const shown = await cli.json('get', 'p-1');
   expect(shown).toMatchObject({
-    ...{ payoutId: 'p-1', state: 'in_progress', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', txhash: '0xabc' },
+    ...{ payoutId: 'p-1', state: 'in_progress', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', gatewayId: '0xabc' },
     ...{ attempt: 0, createdAt: textWith(/^\d{4}-/), updatedAt: textWith(/Z$/) },
     history: [{ to: 'unknown' }, { from: 'unknown', to: 'in_progress', by: 'ann' }],
   });
-  expect(await cli.json('get', '--txhash', '0xabc')).toEqual(shown);
+  expect(await cli.json('get', '--gateway-id', '0xabc')).toEqual(shown);
 });
 
 it("payouts get says which network was compared, that none was, and the fee of the gateway's list", async () => {
@@ -216,7 +216,7 @@ beforeEach(() => {
 async function complete(payoutId: string, given: Partial<PayoutInput> = {}) {
   await ledger.enqueue([aPayout(payoutId, given)]);
   await ledger.change({ payoutId, from: 'queued', to: 'sending' });
-  await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `0x${payoutId}` });
+  await ledger.change({ payoutId, from: 'sending', to: 'in_progress', gatewayId: `0x${payoutId}` });
   await ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '0.5' });
 }
 async function cancel(payoutId: string, given: Partial<PayoutInput> = {}) {
@@ -241,14 +241,14 @@ it('payouts get shows all of a removed payout that it showed before', async () =
   await retain();
   const archivedIn = filePath(folder, '2030-01-01', 1);
   expect(await cli.json('get', 'p-1')).toEqual({ ...before, archivedIn });
-  expect(await cli.json('get', '--txhash', '0xp-1')).toEqual({ ...before, archivedIn });
+  expect(await cli.json('get', '--gateway-id', '0xp-1')).toEqual({ ...before, archivedIn });
   expect(await cli.ok('get', 'p-1')).toContain(archivedIn);
 });
 
 it('payouts get says where a removed payout may be', async () => {
   await cancel('p-1');
   await retain();
-  await cli.refused(3, /^payouts: No payout has txhash 0x9, in Redis or in/, 'get', '--txhash', '0x9');
+  await cli.refused(3, /^payouts: No payout has the payment 0x9, in Redis or in/, 'get', '--gateway-id', '0x9');
   await rm(folder.dir, { recursive: true });
   await cli.refused(3, /p-1 was cancelled.*not in the archive .*each host/, 'get', 'p-1');
   await cli.file('archive', 'a file in place of the folder');

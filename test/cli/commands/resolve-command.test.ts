@@ -17,7 +17,7 @@ const UNREACHABLE = 'http://127.0.0.1:1';
 
 const resolve = (...args: string[]) => ['resolve', ...args, '--reason', 'ticket 812', '--by', 'ann'];
 
-/** Pays at the sandbox what a worker would have paid. @returns the txhash */
+/** Pays at the sandbox what a worker would have paid. @returns the gatewayId */
 async function pay(payment = PAYMENT) {
   const { GATEWAY_BASE_URL: baseUrl = '' } = cli.env;
   const account = { baseUrl, platformId: cli.platformId, secretKey: SECRET_KEY };
@@ -39,31 +39,31 @@ async function makeUnknown(...payoutIds: readonly string[]) {
 
 it('--sent follows a transaction that the gateway confirms, of one payout', async () => {
   await makeUnknown('p-1', 'p-2');
-  const txhash = await pay();
-  const sent = await cli.json(...resolve('p-1', '--sent', '--txhash', txhash));
-  expect(sent).toMatchObject({ state: 'in_progress', txhash });
+  const gatewayId = await pay();
+  const sent = await cli.json(...resolve('p-1', '--sent', '--gateway-id', gatewayId));
+  expect(sent).toMatchObject({ state: 'in_progress', gatewayId });
   expect(await cli.lastChange('p-1')).toMatchObject({ from: 'unknown', by: 'ann', reason: 'ticket 812' });
   expect(await cli.jobs('transactionstatus')).toEqual(['p-1~0']);
   expect(await cli.redis.zcard(cli.keys.outbox)).toBe(0);
-  for (const spelling of [txhash, `0x${txhash.toUpperCase()}`]) {
-    await cli.refused(4, /already belongs to payout p-1/, ...resolve('p-2', '--sent', '--txhash', spelling));
+  for (const spelling of [gatewayId, `0x${gatewayId.toUpperCase()}`]) {
+    await cli.refused(4, /already belongs to payout p-1/, ...resolve('p-2', '--sent', '--gateway-id', spelling));
   }
 });
 
 it('--sent refuses what the gateway does not confirm, unless --force', async () => {
   await makeUnknown('p-1');
-  const sent = (txhash: string, ...more: string[]) => resolve('p-1', '--sent', '--txhash', txhash, ...more);
-  await cli.refused(4, /no status for transaction abc: unknown/, ...sent('abc'));
+  const sent = (gatewayId: string, ...more: string[]) => resolve('p-1', '--sent', '--gateway-id', gatewayId, ...more);
+  await cli.refused(4, /no status for abc: unknown/, ...sent('abc'));
   for (const more of [[], ['--force']]) {
-    await cli.refused(2, /^payouts: --txhash: must be a real txhash, .*\(got "null"\)\n$/, ...sent('null', ...more));
+    await cli.refused(2, /^payouts: --gateway-id: must be a real id, .*\(got "null"\)\n$/, ...sent('null', ...more));
   }
-  const txhash = await pay({ ...PAYMENT, amount: '12.500000000000000001' });
-  await cli.refused(4, /amount is 12\.500000000000000001 at the gateway, 12\.5 in/, ...sent(txhash));
+  const gatewayId = await pay({ ...PAYMENT, amount: '12.500000000000000001' });
+  await cli.refused(4, /amount is 12\.500000000000000001 at the gateway, 12\.5 in/, ...sent(gatewayId));
   cli.env['GATEWAY_BASE_URL'] = UNREACHABLE;
-  await cli.refused(1, '', ...sent(txhash));
+  await cli.refused(1, '', ...sent(gatewayId));
   expect(await cli.states('p-1')).toEqual(['unknown']);
-  await cli.ok(...sent(txhash, '--force'));
-  const reason = 'ticket 812 (txhash not checked with the gateway)';
+  await cli.ok(...sent(gatewayId, '--force'));
+  const reason = 'ticket 812 (payment not checked with the gateway)';
   expect(await cli.lastChange('p-1')).toMatchObject({ to: 'in_progress', reason });
 });
 
@@ -73,15 +73,15 @@ it('--not-sent queues it again, --write-off writes it off, which says nothing ab
   const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
   expect(written).toMatchObject({ payoutId: 'p-2', state: 'written_off', final: true });
   await cli.enqueue('p-3');
-  for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent', '--attempt', '0'], ['--write-off']]) {
+  for (const decision of [['--sent', '--gateway-id', 'abc'], ['--not-sent', '--attempt', '0'], ['--write-off']]) {
     await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));
     await cli.refused(3, 'p-9', ...resolve('p-9', ...decision));
   }
 });
 
-it('wants one decision, a txhash where it belongs, and one way to name payouts', async () => {
+it('wants one decision, a gatewayId where it belongs, and one way to name payouts', async () => {
   for (const args of [
-    ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --txhash abc', '--not-sent'],
+    ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --gateway-id abc', '--not-sent'],
     ...['p-1 --not-sent --attempt x', 'p-1 --write-off --attempt 1', '--file f.csv --not-sent --attempt 1'],
     ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', 'p-1 --not-sent --expect-count 1'],
   ]) {
@@ -129,7 +129,7 @@ describe('payouts resolve of many', () => {
     await cli.refused(2, /--yes: is required/, ...all, '--write-off');
     await cli.refused(2, /needs --file: .*--csv >/, ...all, '--not-sent', '--expect-count', '3');
     // A file that names transactions is one of what was sent.
-    const file = await cli.file('unknown.csv', 'payout_id,txhash', `p-1,${await pay()}`, 'p-2,h-2', 'p-3,');
+    const file = await cli.file('unknown.csv', 'payout_id,gateway_id', `p-1,${await pay()}`, 'p-2,h-2', 'p-3,');
     for (const args of ['--sent --yes', '--not-sent --expect-count 3']) {
       expect(await cli.run(...resolve('--file', file, ...args.split(' ')))).toMatchObject({ code: 2 });
     }
@@ -199,7 +199,7 @@ describe('payouts resolve of many', () => {
 
   it('--not-sent refuses a file from before its payout became unknown, and takes the export of now', async () => {
     const listed = await cli.ok('list', '--state', 'unknown', '--all', '--csv');
-    expect(listed).toMatch(/,updated_at,late_txhash,attempt\n/);
+    expect(listed).toMatch(/,updated_at,late_gateway_id,late_txhash,attempt\n/);
     const old = listed.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2020-01-01T00:00:00.000Z');
     const refused = await cli.run(
       ...resolve('--file', await cli.file('old.csv', old), '--not-sent', '--expect-count', '0'),
@@ -216,7 +216,7 @@ describe('payouts resolve of many', () => {
       [['payout_id', 'p-1'], /line 2: attempt: is missing/],
       [['payout_id,attempt', 'p-1,x'], /line 2: attempt: must be/],
       [['payout_id,attempt', 'p-1,0', 'p-1,1'], /line 3: payout_id: is already on line 2, with another attempt/],
-      [['payout_id,attempt,updated_at', 'p-1,0,soon'], /line 2: updatedAt: must be a time/],
+      [['payout_id,attempt,updated_at', 'p-1,0,soon'], /line 2: updated_at: must be a time/],
     ] as const) {
       const file = await cli.file('wrong.csv', ...lines);
       const result = await cli.run(...resolve('--file', file, '--not-sent', '--expect-count', '1'));
@@ -227,10 +227,13 @@ describe('payouts resolve of many', () => {
 
   it('--file is refused as a whole for one wrong line', async () => {
     for (const [text, message] of [
-      ['payout_id,txhash\np-1,h-1\np-1,h-2', /line 3: payout_id: is already on line 2, with another txhash/],
-      [`payout_id,txhash\np-1,0x${'ab'.repeat(32)}\np-2,${'AB'.repeat(32)}`, /line 3: .* on line 2, for payout p-1/],
-      ['payout_id,txhash\np-1,', /line 2: txhash: /],
-      ['payout_id,txhash\np-1,h-1\np-9,h-9', /line 3: payout p-9 not found/],
+      ['payout_id,gateway_id\np-1,h-1\np-1,h-2', /line 3: payout_id: is already on line 2, with another gatewayId/],
+      [
+        `payout_id,gateway_id\np-1,0x${'ab'.repeat(32)}\np-2,${'AB'.repeat(32)}`,
+        /line 3: .* on line 2, for payout p-1/,
+      ],
+      ['payout_id,gateway_id\np-1,', /line 2: gateway_id: /],
+      ['payout_id,gateway_id\np-1,h-1\np-9,h-9', /line 3: payout p-9 not found/],
     ] as const) {
       const file = await cli.file('wrong.csv', text);
       const { code, stderr } = await cli.run(...resolve('--file', file, '--sent', '--force', '--yes'));
@@ -240,11 +243,11 @@ describe('payouts resolve of many', () => {
   });
 
   it('--file --sent follows what the gateway confirms', async () => {
-    const lines = [`{"payoutId":"p-1","txhash":"${await pay()}"}`, `{"payoutId":"p-3","txhash":"h-9"}`];
+    const lines = [`{"payoutId":"p-1","gatewayId":"${await pay()}"}`, `{"payoutId":"p-3","gatewayId":"h-9"}`];
     const sent = resolve('--file', await cli.file('sent.jsonl', ...lines), '--sent', '--yes');
     const result = await cli.run(...sent);
     expect(result).toMatchObject({ code: 4, stdout: textWith(/1 payout in progress/) });
-    expect(result.stderr).toMatch(/no status for transaction h-9/);
+    expect(result.stderr).toMatch(/no status for h-9/);
     expect(await states()).toEqual(['in_progress', 'unknown', 'unknown']);
     cli.env['GATEWAY_BASE_URL'] = UNREACHABLE;
     const stopped = /0 of 1 payouts? done; run the same command again to continue/;
@@ -253,21 +256,21 @@ describe('payouts resolve of many', () => {
 });
 
 describe("--from-gateway matches the gateway's list", () => {
-  const MAP = ['--map', 'txhash=Hash,address=To,amount=Amount,time=Created'];
+  const MAP = ['--map', 'gateway_id=Hash,address=To,amount=Amount,time=Created'];
   const fromGateway = (file: string, ...args: string[]) => resolve('--from-gateway', file, ...args);
   const now = () => new Date().toISOString();
-  const rowOf = (txhash: string, changes: { amount?: string; to?: string; at?: string } = {}) =>
-    [txhash, 'done', changes.to ?? PAYMENT.addressTo, changes.amount ?? '-12.50', changes.at ?? now()].join(',');
+  const rowOf = (gatewayId: string, changes: { amount?: string; to?: string; at?: string } = {}) =>
+    [gatewayId, 'done', changes.to ?? PAYMENT.addressTo, changes.amount ?? '-12.50', changes.at ?? now()].join(',');
   const write = async (...rows: string[]) => cli.file('list.csv', 'Hash,Status,To,Amount,Created', ...rows);
 
   it('shows what matches and changes nothing, and with --apply follows what the gateway confirms', async () => {
     await makeUnknown('p-1', 'p-2');
     await cli.redis.hset(cli.keys.payout('p-2'), 'amount', '7');
-    const txhash = await pay();
-    const file = await write(rowOf(txhash), rowOf('pending'), rowOf('of-another', { amount: '99' }));
+    const gatewayId = await pay();
+    const file = await write(rowOf(gatewayId), rowOf('pending'), rowOf('of-another', { amount: '99' }));
     expect(await cli.json(...fromGateway(file, ...MAP))).toEqual({
       ...{ payments: 2, withoutTransaction: 1, ambiguous: [], unmatched: ['p-2'] },
-      matched: [expect.objectContaining({ payoutId: 'p-1', txhash, line: 2, by: 'address, amount and time' })],
+      matched: [expect.objectContaining({ payoutId: 'p-1', gatewayId, line: 2, by: 'address, amount and time' })],
     });
     const shown = await cli.ok(...fromGateway(file, ...MAP));
     expect(shown).toMatch(
@@ -285,7 +288,7 @@ describe("--from-gateway matches the gateway's list", () => {
     expect(await cli.ok(...fromGateway(twice, ...MAP, '--apply'))).toMatch(/p-1 +ambiguous +line 2, 3/);
     const invented = await write(rowOf('ab'.repeat(32)));
     expect(await cli.run(...fromGateway(invented, ...MAP, '--apply'))).toMatchObject({
-      ...{ code: 4, stderr: textWith(/^(?![^]*--force)[^]*no status for transaction/) },
+      ...{ code: 4, stderr: textWith(/^(?![^]*--force)[^]*no status for /) },
     });
     expect(await cli.states('p-1')).toEqual(['unknown']);
   });
@@ -293,8 +296,8 @@ describe("--from-gateway matches the gateway's list", () => {
   it('refuses a list that it cannot read, and other options', async () => {
     const file = await write(rowOf('abc', { at: '2030-01-31 09:00' }), rowOf('abd', { amount: '1,5' }));
     await cli.refused(2, /Created: must be a time with its zone/, ...fromGateway(file, ...MAP));
-    await cli.refused(2, /txhash: is missing: the first line/, ...fromGateway(file));
-    await cli.refused(2, /--map: must name columns by txhash, address/, ...fromGateway(file, '--map', 'hash=Hash'));
+    await cli.refused(2, /gateway_id: is missing: the first line/, ...fromGateway(file));
+    await cli.refused(2, /--map: must name columns by gateway_id, address/, ...fromGateway(file, '--map', 'hash=Hash'));
     for (const other of [['--not-sent'], ['p-1'], ['--state', 'unknown']])
       await cli.refused(2, /goes with --map, --apply/, ...fromGateway(file, ...MAP, ...other));
   });

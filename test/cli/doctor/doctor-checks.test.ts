@@ -219,7 +219,7 @@ it('finds payouts without a job: a warning, and beside a worker, which repairs i
   const wait = account.queues.withdraw.toKey('wait');
   await producer.enqueueMany(['P-1', 'P-2', 'P-3', 'polled'].map(payout));
   await account.ledger.change({ payoutId: 'polled', from: 'queued', to: 'sending' });
-  await account.ledger.change({ payoutId: 'polled', from: 'sending', to: 'in_progress', txhash: 'h' });
+  await account.ledger.change({ payoutId: 'polled', from: 'sending', to: 'in_progress', gatewayId: 'h' });
   // Its job has yet to be added, and its old one has yet to end: neither is missing.
   await doctor.expectFindings(0, [NO_SENDER]);
   await account.queues.removeWithdrawJob({ payoutId: 'polled' });

@@ -79,7 +79,7 @@ export async function fillAccount(account: SampleAccount) {
   await account.sender.holdPayout('order:2051', 0, HOLD);
   await account.enqueue('order:2049');
   await account.beginSend('order:2049');
-  const polled = { payoutId: 'order:2043', ...tiny, addressTo: ADDRESS, txhash: 'c0ffee' };
+  const polled = { payoutId: 'order:2043', ...tiny, addressTo: ADDRESS, gatewayId: 'c0ffee' };
   await queues.addStatusJobs([polled], 3_600_000);
   clock.advance(5_000);
 }

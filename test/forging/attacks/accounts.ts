@@ -180,7 +180,7 @@ export const JOBS: readonly AccountAttack[] = [
   }),
   row('job with the data of another payment', 'continues', async ({ account }) => {
     await account.order('job');
-    await account.ring('job', { paymentId: 6, amount: '999', addressTo: 'wallet-thief', txhash: 'forged' });
+    await account.ring('job', { paymentId: 6, amount: '999', addressTo: 'wallet-thief', gatewayId: 'forged' });
   }),
   row('ten jobs for one queued payout, the limiter deleted again and again', 'continues', async ({ account }) => {
     const limiters = ['limit', 'limiter'].map((name) => `${account.keys.prefix}:withdraw:${name}`);

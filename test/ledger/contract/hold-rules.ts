@@ -132,7 +132,7 @@ it('hold takes the late acceptance of an earlier attempt, and lets a late reject
   expect(await stateOf()).toBe('held');
   expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
   const payout = await read();
-  expect(payout).toMatchObject({ state: 'in_progress', txhash: 'h' });
+  expect(payout).toMatchObject({ state: 'in_progress', gatewayId: 'h' });
   expect(payout).not.toHaveProperty('held');
 });
 

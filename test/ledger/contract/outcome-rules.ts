@@ -36,7 +36,7 @@ const RECORDED = { recorded: true };
 const IGNORED = { recorded: false };
 const LATE_PAYMENT = { recorded: false, latePayment: true };
 
-const paidAs = (txhash: string) => ({ ...ACCEPTED, txhash });
+const paidAs = (gatewayId: string) => ({ ...ACCEPTED, gatewayId });
 const isAwaitingAnswer = async () => (await sender.readSender()).awaitingAnswer;
 const ignores = async (attempt: SendAttempt, ...results: SentOutcome[]) => {
   for (const result of results) expect(await unchanged(async () => finish(attempt, result))).toEqual(IGNORED);
@@ -49,7 +49,7 @@ const becameUnknown = async (payoutId = 'p'): Promise<SendAttempt> => {
 
 describe('an outcome', () => {
   it.each([
-    ['acceptance', ACCEPTED, { state: 'in_progress', txhash: 'h' }, undefined],
+    ['acceptance', ACCEPTED, { state: 'in_progress', gatewayId: 'h' }, undefined],
     ['rejection', { ...REJECTED, message: 'two\nlines\tand a tab' }, { state: 'rejected' }, 'two lines and a tab'],
     ['silence', UNKNOWN, { state: 'unknown' }, 'silence'],
   ] as const)('is recorded once: %s', async (_, result, expected, message) => {
@@ -57,7 +57,7 @@ describe('an outcome', () => {
     expect(await finish(attempt, result)).toEqual(RECORDED);
     const payout = await read();
     expect(payout).toMatchObject({ ...expected, attempt: 1 });
-    expect([payout?.message, payout?.txhash === undefined]).toEqual([message, result.kind !== 'accepted']);
+    expect([payout?.message, payout?.gatewayId === undefined]).toEqual([message, result.kind !== 'accepted']);
     const entry = { at: payout?.updatedAt, from: 'sending', to: payout?.state };
     expect(payout?.history.at(-1)).toEqual(message === undefined ? entry : { ...entry, reason: message });
     // Where nothing is known, the request may still be on its way.
@@ -102,10 +102,10 @@ describe('an outcome', () => {
     expect(await stateOf('other')).toBe('rejected');
   });
 
-  it('is no news once its txhash turned out to be of another payment', async () => {
+  it('is no news once its gatewayId turned out to be of another payment', async () => {
     const attempt = await begun();
     await finish(attempt, ACCEPTED);
-    await change('p', 'in_progress', 'unknown', { txhash: 'h' });
+    await change('p', 'in_progress', 'unknown', { gatewayId: 'h' });
     await ignores(attempt, ACCEPTED);
     await change('p', 'unknown', 'queued');
     await ignores(attempt, ACCEPTED);
@@ -126,7 +126,7 @@ describe('a late response', () => {
     const attempt = await becameUnknown();
     expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
     const payout = await read();
-    expect(payout).toMatchObject({ state: 'in_progress', txhash: 'h' });
+    expect(payout).toMatchObject({ state: 'in_progress', gatewayId: 'h' });
     expect(payout).not.toHaveProperty('message');
     expect(payout?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'unknown', 'in_progress']);
     expect(await isAwaitingAnswer()).toBe(false);
@@ -149,14 +149,14 @@ describe('a late response', () => {
 
   it.each([
     ['written_off', {}],
-    ['in_progress', { txhash: 'by-hand' }],
+    ['in_progress', { gatewayId: 'by-hand' }],
   ] as const)('is noted as a late payment once an operator has made the payout %s', async (to, extra) => {
     const attempt = await becameUnknown();
     await change('p', 'unknown', to, extra);
     for (const result of [UNKNOWN, REJECTED]) expect(await finish(attempt, result)).toEqual(IGNORED);
-    expect(await read()).not.toHaveProperty('lateTxhash');
+    expect(await read()).not.toHaveProperty('lateGatewayId');
     expect(await finish(attempt, ACCEPTED)).toEqual(LATE_PAYMENT);
-    expect(await read()).toMatchObject({ state: to, lateTxhash: 'h', ...extra });
+    expect(await read()).toMatchObject({ state: to, lateGatewayId: 'h', ...extra });
     clock.advance(5);
     expect(await unchanged(async () => finish(attempt, ACCEPTED))).toEqual(LATE_PAYMENT);
   });
@@ -168,7 +168,7 @@ describe('a late response', () => {
     expect(await finish(attempt, REJECTED)).toEqual(IGNORED);
     expect(await stateOf()).toBe('queued');
     expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
-    expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'h' });
+    expect(await read()).toMatchObject({ state: 'in_progress', gatewayId: 'h' });
   });
 
   it('of an earlier attempt is a late payment while the next one is sending', async () => {
@@ -177,7 +177,7 @@ describe('a late response', () => {
     const second = await beginOne('p');
     await ignores(first, REJECTED);
     expect(await finish(first, ACCEPTED)).toEqual(LATE_PAYMENT);
-    expect(await read()).toMatchObject({ state: 'sending', lateTxhash: 'h' });
+    expect(await read()).toMatchObject({ state: 'sending', lateGatewayId: 'h' });
     expect(await finish(second, paidAs('hash-2'))).toEqual(RECORDED);
   });
 
@@ -186,20 +186,20 @@ describe('a late response', () => {
     await change('p', 'unknown', 'queued');
     await sender.revertSend({ payoutId: 'p', attempt: 2, token: 'never-began' }, 'no reply');
     expect(await finish(first, ACCEPTED)).toEqual(RECORDED);
-    expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'h' });
+    expect(await read()).toMatchObject({ state: 'in_progress', gatewayId: 'h' });
   });
 });
 
-describe('one txhash for two payouts', () => {
+describe('one gatewayId for two payouts', () => {
   it('makes both unknown, each with the reason', async () => {
     await finish(await begun('first'), ACCEPTED);
     expect(await finish(await begun('second'), ACCEPTED)).toEqual(RECORDED);
-    const reason = 'the gateway gave the same txhash to payout second';
+    const reason = 'the gateway gave the same payment to payout second';
     expect(await read('first')).toMatchObject({ state: 'unknown', message: reason });
     const second = await read('second');
-    const message = 'the gateway gave the txhash of payout first: h';
+    const message = 'the gateway gave the payment of payout first: h';
     expect(second).toMatchObject({ state: 'unknown', message });
-    expect(second).not.toHaveProperty('txhash');
+    expect(second).not.toHaveProperty('gatewayId');
     expect(await isAwaitingAnswer()).toBe(false);
   });
 
@@ -207,42 +207,42 @@ describe('one txhash for two payouts', () => {
     await finish(await begun('first'), paidAs(one));
     await finish(await begun('second'), paidAs(other));
     expect([await stateOf('first'), await stateOf('second')]).toEqual(['unknown', 'unknown']);
-    const second = { payoutId: 'second', from: 'unknown', to: 'in_progress', txhash: other } as const;
-    expect(await rig.change(second)).toBe('txhash');
+    const second = { payoutId: 'second', from: 'unknown', to: 'in_progress', gatewayId: other } as const;
+    expect(await rig.change(second)).toBe('gatewayId');
     const sent = await rig.adoptSend({ payoutId: 'third', attempt: 1, token: 'sent' }, paidAs(other));
     expect(sent).toMatchObject({ state: 'unknown' });
   });
 
   it.each(SAME_TRANSACTION)('frees %s under %s, when it turned out to be of another payment', async (one, other) => {
     await finish(await begun('first'), paidAs(one));
-    await change('first', 'in_progress', 'unknown', { txhash: other });
+    await change('first', 'in_progress', 'unknown', { gatewayId: other });
     await finish(await begun('second'), paidAs(other));
     expect(await stateOf('second')).toBe('in_progress');
   });
 
   it.each([['h', 'h'], ...SAME_TRANSACTION])('sees no late payment in %s, given by hand as %s', async (one, other) => {
     const attempt = await becameUnknown();
-    await change('p', 'unknown', 'in_progress', { txhash: other });
+    await change('p', 'unknown', 'in_progress', { gatewayId: other });
     expect(await finish(attempt, paidAs(one))).toEqual(IGNORED);
     await rig.adoptSend(attempt, paidAs(one));
-    expect(await read()).not.toHaveProperty('lateTxhash');
+    expect(await read()).not.toHaveProperty('lateGatewayId');
   });
 
   it('tells hashes apart that are no hexadecimal numbers, in another case', async () => {
-    const txhash = '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
-    await finish(await begun('first'), paidAs(txhash));
-    await finish(await begun('second'), paidAs(txhash.toLowerCase()));
+    const gatewayId = '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
+    await finish(await begun('first'), paidAs(gatewayId));
+    await finish(await begun('second'), paidAs(gatewayId.toLowerCase()));
     expect([await stateOf('first'), await stateOf('second')]).toEqual(['in_progress', 'in_progress']);
   });
 
   it.each(['completed', 'failed', 'unknown'] as const)('that was replaced decides nothing: not %s', async (to) => {
     await finish(await begun(), ACCEPTED);
-    await change('p', 'in_progress', 'unknown', { txhash: 'h' });
-    await change('p', 'unknown', 'in_progress', { txhash: 'by-hand' });
-    expect(await rig.change({ payoutId: 'p', from: 'in_progress', to, txhash: 'h' })).toBe('attempt');
-    expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'by-hand' });
-    await change('p', 'in_progress', to, { txhash: 'by-hand' });
-    expect(await read()).toMatchObject({ state: to, txhash: 'by-hand' });
+    await change('p', 'in_progress', 'unknown', { gatewayId: 'h' });
+    await change('p', 'unknown', 'in_progress', { gatewayId: 'by-hand' });
+    expect(await rig.change({ payoutId: 'p', from: 'in_progress', to, gatewayId: 'h' })).toBe('attempt');
+    expect(await read()).toMatchObject({ state: 'in_progress', gatewayId: 'by-hand' });
+    await change('p', 'in_progress', to, { gatewayId: 'by-hand' });
+    expect(await read()).toMatchObject({ state: to, gatewayId: 'by-hand' });
   });
 
   it('leaves a payout alone that is completed: the transaction is its own', async () => {
@@ -290,7 +290,7 @@ let count = 0;
 async function sendOne(letter: string, given = RULE): Promise<string | undefined> {
   count += 1;
   const rule = letter === 'P' ? { ...given, maxPayoutRejectionsInARow: 4 } : given;
-  const result = letter === 'A' ? { ...ACCEPTED, txhash: `hash-${count}` } : (RESULTS[letter] ?? UNKNOWN);
+  const result = letter === 'A' ? { ...ACCEPTED, gatewayId: `hash-${count}` } : (RESULTS[letter] ?? UNKNOWN);
   return (await finish(await begun(`p${count}`), result, rule)).pausedReason;
 }
 const pausedReason = async () => (await sender.readSender()).pausedReason;

@@ -103,7 +103,7 @@ it('recovery is for the holder only', async () => {
 describe('adoption of a send that the journal knows', () => {
   const SENT: SendAttempt = { payoutId: 'p', attempt: 7, token: 'sent' };
   const UNSENT: SendAttempt = { payoutId: 'p', attempt: 0, token: '' };
-  const RESULTS = { in_progress: { ...ACCEPTED, txhash: 't' }, rejected: REJECTED, unknown: UNKNOWN };
+  const RESULTS = { in_progress: { ...ACCEPTED, gatewayId: 't' }, rejected: REJECTED, unknown: UNKNOWN };
 
   type State = 'queued' | 'cancelled' | 'written_off' | 'sending' | keyof typeof RESULTS;
 
@@ -123,14 +123,14 @@ describe('adoption of a send that the journal knows', () => {
 
   it.each([
     [undefined, 'unknown', { message: 'forgotten' }],
-    [ACCEPTED, 'in_progress', { txhash: 'h' }],
+    [ACCEPTED, 'in_progress', { gatewayId: 'h' }],
     [REJECTED, 'rejected', { message: 'no funds' }],
   ])('puts a payout in that the ledger forgot, as what came of it: %j', async (outcome, state, fields) => {
     expect(await rig.adoptSend(SENT, outcome)).toEqual({ payoutId: 'p', state });
     const payout = await read();
     const history = [{ to: state, by: 'ann', reason: 'forgotten' }];
     expect(payout).toMatchObject({ state, attempt: 7, amount: '12.5', history, ...fields });
-    expect([payout?.message, payout?.txhash]).toContain(undefined);
+    expect([payout?.message, payout?.gatewayId]).toContain(undefined);
     expect(await sender.findForgottenSends([SENT])).toEqual([]);
   });
 
@@ -146,18 +146,18 @@ describe('adoption of a send that the journal knows', () => {
   );
 
   it.each<State>(['queued', 'cancelled', 'written_off', 'rejected', 'unknown'])(
-    'brings a payout into progress that is %s, where the journal knows the txhash',
+    'brings a payout into progress that is %s, where the journal knows the gatewayId',
     async (state) => {
       await bring(state);
       expect(await rig.adoptSend(SENT, ACCEPTED)).toEqual({ payoutId: 'p', state: 'in_progress' });
-      expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'h' });
+      expect(await read()).toMatchObject({ state: 'in_progress', gatewayId: 'h' });
     },
   );
 
-  it('makes it unknown where the txhash is that of another payout', async () => {
+  it('makes it unknown where the gatewayId is that of another payout', async () => {
     await finish(await begun('other'), ACCEPTED);
     expect(await rig.adoptSend(SENT, ACCEPTED)).toMatchObject({ state: 'unknown' });
-    expect(await read()).toMatchObject({ message: 'the gateway gave the txhash of payout other: h' });
+    expect(await read()).toMatchObject({ message: 'the gateway gave the payment of payout other: h' });
   });
 
   it('takes a rejection for no word about other attempts of an unknown payout', async () => {
@@ -166,12 +166,12 @@ describe('adoption of a send that the journal knows', () => {
     expect(await read()).toMatchObject({ state: 'unknown', attempt: 7 });
   });
 
-  it.each(['another attempt', 'this attempt, by another txhash,'])(
+  it.each(['another attempt', 'this attempt, by another gatewayId,'])(
     'notes what %s paid as a late payment',
     async (who) => {
       const known = await bring('in_progress');
       expect(await rig.adoptSend(who === 'another attempt' ? SENT : known, ACCEPTED)).toBeUndefined();
-      expect(await read()).toMatchObject({ txhash: 't', lateTxhash: 'h' });
+      expect(await read()).toMatchObject({ gatewayId: 't', lateGatewayId: 'h' });
     },
   );
 
@@ -210,7 +210,7 @@ describe('adoption of a send that the journal knows', () => {
       expect(await unchanged(async () => rig.adoptSend(attempt))).toBeUndefined();
       if (state === 'in_progress' || state === 'rejected') return;
       expect(await rig.adoptSend(attempt, ACCEPTED)).toEqual({ payoutId: 'p', state: 'in_progress' });
-      expect(await read()).toMatchObject({ txhash: 'h', attempt: 1 });
+      expect(await read()).toMatchObject({ gatewayId: 'h', attempt: 1 });
     },
   );
 });
@@ -344,22 +344,22 @@ describe('a payout that turned out to be paid by an earlier attempt', () => {
 
   it.each([
     ['rejected', REJECTED, 'cancelled', {}],
-    ['unknown', UNKNOWN, 'in_progress', { txhash: 'h' }],
+    ['unknown', UNKNOWN, 'in_progress', { gatewayId: 'h' }],
   ] as const)('is not sent again once the present attempt is %s', async (from, result, to, more) => {
     const [first, second] = await sentTwice();
     if (from === 'rejected') await finish(second, result);
     expect(await finish(first, ACCEPTED)).toEqual({ recorded: false, latePayment: true });
     if (from === 'unknown') await finish(second, result);
-    expect(await unchanged(async () => rig.change({ ...NOT_SENT, from }))).toBe('lateTxhash');
+    expect(await unchanged(async () => rig.change({ ...NOT_SENT, from }))).toBe('lateGatewayId');
     await change('p', from, to, more);
   });
 });
 
-it('an acceptance told again does not undo what was decided about two payouts with one txhash', async () => {
+it('an acceptance told again does not undo what was decided about two payouts with one gatewayId', async () => {
   await finish(await begun(), ACCEPTED);
   const other = await begun('other');
   await finish(other, ACCEPTED);
-  await change('p', 'unknown', 'in_progress', { txhash: 'h' });
+  await change('p', 'unknown', 'in_progress', { gatewayId: 'h' });
   await change('other', 'unknown', 'queued');
   expect(await finish(other, ACCEPTED)).toEqual(IGNORED);
   expect([await stateOf(), await stateOf('other')]).toEqual(['in_progress', 'queued']);

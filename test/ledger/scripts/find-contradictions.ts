@@ -10,7 +10,7 @@ import type { TestAccount } from '../support/test-account.js';
 type Account = Pick<TestAccount, 'connection' | 'redis'>;
 
 /**
- * Compares everything that says the same thing twice: record, history, index, outbox, event and txhash.
+ * Compares everything that says the same thing twice: record, history, index, outbox, event and gatewayId.
  * @returns what does not agree
  */
 export async function findContradictions({ connection, redis }: Account) {
@@ -36,15 +36,15 @@ export async function findContradictions({ connection, redis }: Account) {
   );
   if (dated.sort().join() !== scheduled.join()) found.push(`dated are ${dated.join()}, not ${scheduled.join()}`);
 
-  for (const { payoutId, state, txhash, lateTxhash, history } of payouts) {
+  for (const { payoutId, state, gatewayId, lateGatewayId, history } of payouts) {
     const record = await redis.hgetall(keys.payout(payoutId));
     const inIndexes = [...indexes].filter(([, ids]) => ids.includes(payoutId)).map(([name]) => name);
     if (inIndexes.join() !== state) found.push(`${payoutId} is ${state}, but in the index of ${inIndexes.join()}`);
     if ((state === 'queued' || state === 'in_progress') && !outbox.includes(`${state} ${payoutId}`)) {
       found.push(`${payoutId} is ${state}, but not in the outbox`);
     }
-    if (txhash !== undefined && (await ledger.findByTxhash(txhash)) !== payoutId) {
-      found.push(`${payoutId} has txhash ${txhash}, but is not found by it`);
+    if (gatewayId !== undefined && (await ledger.findByGatewayId(gatewayId)) !== payoutId) {
+      found.push(`${payoutId} has gatewayId ${gatewayId}, but is not found by it`);
     }
     const told = events.filter((event) => event.payoutId === payoutId);
     const expectTold = (what: string, events: readonly PayoutEvent[], times: number) => {
@@ -56,10 +56,10 @@ export async function findContradictions({ connection, redis }: Account) {
     }
     const ofType = (type: string) => told.filter((event) => event.type === type);
     const { held, batch } = record;
-    expectTold('paid late', ofType('late_payment'), lateTxhash === undefined ? 0 : 1);
+    expectTold('paid late', ofType('late_payment'), lateGatewayId === undefined ? 0 : 1);
     expectTold('was altered', ofType('tampering'), held?.includes('"isTampering":true') === true ? 1 : 0);
     const isLate = (await redis.zscore(keys.late, payoutId)) !== null;
-    if (!isLate && lateTxhash !== undefined) found.push(`${payoutId} is not in late`);
+    if (!isLate && lateGatewayId !== undefined) found.push(`${payoutId} is not in late`);
     if ((held !== undefined) !== (state === 'held')) found.push(`${payoutId} is ${state}, and says why it is held`);
     const isInBatch = batch === undefined || (await redis.zscore(keys.batch(batch), payoutId)) !== null;
     if (!isInBatch) found.push(`${payoutId} is not in its batch`);

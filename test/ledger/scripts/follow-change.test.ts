@@ -50,7 +50,7 @@ it.each(['completed', 'queued', 'sending', 'nonsense'])(
       const { ledger, redis, connection } = account;
       await ledger.enqueue([aPayout('other'), aPayout('p')]);
       await ledger.change({ payoutId: 'other', from: 'queued', to: 'sending' });
-      await ledger.change({ payoutId: 'other', from: 'sending', to: 'in_progress', txhash: 'h' });
+      await ledger.change({ payoutId: 'other', from: 'sending', to: 'in_progress', gatewayId: 'h' });
       await ledger.change({ payoutId: 'other', from: 'in_progress', to: 'completed' });
       await redis.hset(connection.keys.payout('p'), 'pending', pending);
       await ledger.enqueue([aPayout('p')]);

@@ -145,7 +145,7 @@ const adoptions = [undefined, ACCEPTED].flatMap((outcome) => {
   return [
     scene(`adopt-send: a send of a payout that is gone: ${told}`, nothing, run),
     scene(`adopt-send: a send of a payout that is queued: ${told}`, queued('p'), run),
-    scene(`adopt-send: another send of one in progress: ${told}`, finished({ ...ACCEPTED, txhash: 'i' }), run),
+    scene(`adopt-send: another send of one in progress: ${told}`, finished({ ...ACCEPTED, gatewayId: 'i' }), run),
   ];
 });
 
@@ -196,7 +196,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   ),
   scene('finish-send: a late acceptance', finished(UNKNOWN), finishAs(ACCEPTED)),
   scene(
-    'finish-send: the txhash of another payout',
+    'finish-send: the gatewayId of another payout',
     async (account) => {
       await finished(ACCEPTED)(account);
       return begun(account, 'other');
@@ -235,13 +235,13 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   scene(
     'change-payouts: an unknown payout was sent',
     finished(UNKNOWN),
-    change('unknown', 'in_progress', { txhash: 'i' }),
+    change('unknown', 'in_progress', { gatewayId: 'i' }),
   ),
   scene('change-payouts: a rejected payout is retried', finished(REJECTED), change('rejected', 'queued')),
   scene('change-payouts: a held payout is released', all(queued('p'), hold()), change('held', 'queued')),
   ...cancelMany,
   scene('change-payouts: many unknown payouts were sent', finished(UNKNOWN, 'q'), async ({ ledger }) => {
-    const payouts = ['p', 'q'].map((payoutId) => ({ payoutId, txhash: `hash-${payoutId}` }));
+    const payouts = ['p', 'q'].map((payoutId) => ({ payoutId, gatewayId: `hash-${payoutId}` }));
     return ledger.changeMany({ from: 'unknown', to: 'in_progress', payouts, isOneAct: true, ...ANN });
   }),
   scene(

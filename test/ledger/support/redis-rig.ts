@@ -8,7 +8,7 @@ import { aPayout } from './a-payout.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
 
 /** `state`, `attempt` and the txhashes name what stood in the way. */
-export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'attempt' | 'txhash' | 'lateTxhash';
+export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'attempt' | 'gatewayId' | 'lateGatewayId';
 
 /** A ledger under test, and what applications and operators do to it while a sender works. */
 export type AccountRig<Account extends TestAccount = TestAccount> = ReturnType<typeof makeRig<Account>>;

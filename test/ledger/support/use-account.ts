@@ -76,7 +76,7 @@ export async function enter(state: PayoutState, ...payoutIds: string[]) {
   for (const payoutId of payoutIds) {
     let from: PayoutState = 'queued';
     for (const to of WAYS[state]) {
-      await change(payoutId, from, to, to === 'in_progress' ? { txhash: `hash-${payoutId}` } : {});
+      await change(payoutId, from, to, to === 'in_progress' ? { gatewayId: `hash-${payoutId}` } : {});
       from = to;
     }
   }

@@ -83,9 +83,9 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
     return false;
   };
 
-  const decideOne = async ({ payoutId, state: now, attempt, held }: Payout, txhash: string | undefined) => {
-    if (txhash !== undefined) {
-      if (now === 'unknown') await state(`payouts resolve ${payoutId} --sent --txhash ${txhash}`, 'unsigned');
+  const decideOne = async ({ payoutId, state: now, attempt, held }: Payout, gatewayId: string | undefined) => {
+    if (gatewayId !== undefined) {
+      if (now === 'unknown') await state(`payouts resolve ${payoutId} --sent --gateway-id ${gatewayId}`, 'unsigned');
       return;
     }
     const command = { unknown: `resolve --not-sent --attempt ${attempt}`, rejected: 'retry', held: 'release' }[

@@ -208,8 +208,8 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
   };
 
   const change = async (call: LedgerCall, asked: StateChange) => {
-    const { payoutId: id, from, to, txhash = '' } = asked;
-    return call(`change ${id} from ${from} to ${to} ${txhash}`, '', async () => rig.change(asked));
+    const { payoutId: id, from, to, gatewayId = '' } = asked;
+    return call(`change ${id} from ${from} to ${to} ${gatewayId}`, '', async () => rig.change(asked));
   };
   const look = async (id: string, call: LedgerCall) => call(`look at ${id}`, '', async () => ledger.readPayout(id));
 
@@ -221,8 +221,8 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
         if (outcome !== 'done') throw new ConflictError(outcome, []);
       },
     };
-    const getStatus = async (txhash: string): Promise<PaymentStatus> => {
-      await process.takeMs(1, `status of ${txhash}`);
+    const getStatus = async (gatewayId: string): Promise<PaymentStatus> => {
+      await process.takeMs(1, `status of ${gatewayId}`);
       return { kind: plan.statuses[seen.asked++] ?? 'paid', fee: '0.1' };
     };
     while (!process.isDead) {
@@ -259,14 +259,14 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
     return false;
   };
 
-  type Move = (from: PayoutState, to: PayoutState, txhash?: string) => Promise<ChangeOutcome>;
+  type Move = (from: PayoutState, to: PayoutState, gatewayId?: string) => Promise<ChangeOutcome>;
   const tellTruth = async (id: string, process: WorldProcess, call: LedgerCall, move: Move) => {
     const before = await look(id, call);
     await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
     const now = await look(id, call);
     if (now?.state !== 'unknown' || now.attempt !== before?.attempt) return;
-    const { to, txhash } = truthfulResolution(paymentsTo(now.addressTo)[0]);
-    await move('unknown', to, txhash);
+    const { to, gatewayId } = truthfulResolution(paymentsTo(now.addressTo)[0]);
+    await move('unknown', to, gatewayId);
   };
 
   const perform = async (todo: Act) => {
@@ -279,8 +279,8 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
       });
     } else {
       const { payoutId: id } = todo;
-      const move: Move = async (from, to, txhash) =>
-        change(call, { payoutId: id, from, to, ...BY, ...(txhash && { txhash }) });
+      const move: Move = async (from, to, gatewayId) =>
+        change(call, { payoutId: id, from, to, ...BY, ...(gatewayId && { gatewayId }) });
       if (todo.kind === 'cancel') await move('queued', 'cancelled');
       else if (!('as' in todo)) {
         if (await seeIn('rejected', id, call)) await move('rejected', 'queued');
@@ -293,14 +293,14 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
     actsLeft -= 1;
   };
 
-  const findFaults = ({ payoutId: id, addressTo, state, txhash, history }: Payout) => {
+  const findFaults = ({ payoutId: id, addressTo, state, gatewayId, history }: Payout) => {
     const paid = paymentsTo(addressTo);
     const lies = unchecked.filter((each) => each === id).length;
     const faults: string[] = [];
     if (paid.length > 1 + lies) faults.push(`twice: ${id} was paid by ${paid.join(', ')}`);
     if (state === 'sending') faults.push(`lost: ${id} is sending, and nobody sends it`);
     const follows = ['in_progress', 'completed', 'failed'].includes(state);
-    if (follows && !paid.includes(txhash ?? '')) faults.push(`lost: ${id} is ${state}, but was never paid`);
+    if (follows && !paid.includes(gatewayId ?? '')) faults.push(`lost: ${id} is ${state}, but was never paid`);
     const isDecided = state === 'unknown' || lies > 0 || history.at(-1)?.from === 'unknown';
     if (!follows && !isDecided && paid.length > 0) faults.push(`lost: ${id} is ${state}, but was paid`);
     for (const [index, { from, to }] of history.slice(1).entries()) {

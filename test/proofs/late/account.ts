@@ -52,7 +52,7 @@ export function openAccount({ redis }: Stage, gateway: LateGateway) {
         const resolution =
           payment === undefined
             ? ({ kind: 'not_sent' } as const)
-            : ({ kind: 'sent', txhash: payment.txhash, unchecked: true } as const);
+            : ({ kind: 'sent', gatewayId: payment.txhash, unchecked: true } as const);
         await operator.resolve({ payoutId, attempt }, resolution, ACTOR).then(
           () => stated.push(resolution.kind),
           () => undefined,

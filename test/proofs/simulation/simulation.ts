@@ -189,10 +189,10 @@ export class Simulation {
 }
 
 export function findFalseState(ledger: WorldLedger, book: GatewayBook): string | undefined {
-  for (const { payoutId, state, txhash } of ledger.payouts()) {
+  for (const { payoutId, state, gatewayId } of ledger.payouts()) {
     const paid = book.paymentTo(walletOf(payoutId));
-    const isTrue = paid === undefined ? state !== 'in_progress' : state === 'unknown' || txhash === paid;
-    if (!isTrue) return `lost: ${payoutId} is ${state} ${txhash ?? ''}, the gateway has ${paid ?? 'no payment'}`;
+    const isTrue = paid === undefined ? state !== 'in_progress' : state === 'unknown' || gatewayId === paid;
+    if (!isTrue) return `lost: ${payoutId} is ${state} ${gatewayId ?? ''}, the gateway has ${paid ?? 'no payment'}`;
   }
   return undefined;
 }

@@ -47,7 +47,7 @@ export function openUsers(run: Simulation) {
     }
   };
 
-  const change = async (payout: Payout, { to, ...rest }: Pick<StateChange, 'to' | 'txhash'>) => {
+  const change = async (payout: Payout, { to, ...rest }: Pick<StateChange, 'to' | 'gatewayId'>) => {
     if (to === 'queued' && signed?.mayStateUnsent(payout) === false) return 'in_flight';
     const act = to === 'queued' ? control?.resendAct(payout) : undefined;
     return move(run, payout, { to, ...rest, ...(act && { act }) });
@@ -141,7 +141,7 @@ export function openUsers(run: Simulation) {
 async function move(
   { world, redis }: Pick<Simulation, 'world' | 'redis'>,
   { payoutId, state: from, attempt }: Payout,
-  change: Pick<StateChange, 'to' | 'txhash' | 'act'>,
+  change: Pick<StateChange, 'to' | 'gatewayId' | 'act'>,
 ) {
   const isStatement = from === 'unknown' && change.to === 'queued';
   const stated = { payoutId, from, ...(isStatement && { attempt }), ...change, ...BY };

@@ -72,5 +72,5 @@ export async function makeInProgress(
   payoutId: string,
 ): Promise<void> {
   await account.ledger.change({ payoutId, from: 'queued', to: 'sending' });
-  await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
+  await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', gatewayId: `hash-${payoutId}` });
 }

@@ -65,7 +65,7 @@ async function send(payoutId: string, amount: string, paymentId = 6, symbol?: st
 }
 
 async function finish(payoutId: string, to: PayoutState, fee?: string) {
-  await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `tx-${payoutId}` });
+  await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', gatewayId: `tx-${payoutId}` });
   await account.ledger.change({ payoutId, from: 'in_progress', to, ...(fee && { fee }) });
 }
 

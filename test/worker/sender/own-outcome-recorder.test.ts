@@ -88,7 +88,7 @@ it('finish says loudly that a payout which was written off was paid', async () =
   await rig.ledger.change({ ...PUT_BACK, to: 'written_off' });
   await rig.attempts.finish(attempt, accepted);
   expect(rig.said).toEqual(['error payout was paid after it was written off or put back: it may be paid twice']);
-  await rig.expectPayout({ state: 'written_off', final: true, lateTxhash: 'h' });
+  await rig.expectPayout({ state: 'written_off', final: true, lateGatewayId: 'h' });
 });
 
 it.each([
@@ -123,7 +123,7 @@ it('confirmLast records a forgotten outcome again, with its pause', async () => 
   expect([await rig.stateOf(), await rig.pausedReason(), rig.said]).toEqual(['rejected', blocked, [PAUSED, PAUSED]]);
 });
 
-it('confirmLast reports no acceptance again whose txhash is of another payment', async () => {
+it('confirmLast reports no acceptance again whose gatewayId is of another payment', async () => {
   await finish(accepted);
   await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
   await rig.attempts.confirmLast();
@@ -292,7 +292,7 @@ it('resolveLeftovers records the last outcome again', async () => {
   rig.journal.lines.length = 0;
   await rig.journal.reload();
   await resolve();
-  await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
+  await rig.expectPayout({ state: 'in_progress', gatewayId: 'h' });
 });
 
 it('resolveLeftovers says until when a request may be on its way, as its sender told when it began', async () => {
@@ -328,7 +328,7 @@ const leave = async (outcome?: JournaledOutcome) => {
 };
 
 it.each<[JournaledOutcome, object]>([
-  [ACCEPTED, { state: 'in_progress', txhash: 'h' }],
+  [ACCEPTED, { state: 'in_progress', gatewayId: 'h' }],
   [NO_FUNDS, { state: 'rejected', message: 'no funds' }],
   [{ kind: 'not_sent', reason: 'connection refused' }, { state: 'queued' }],
 ])('those of an earlier sender come to what the journal says: %j', async (outcome, payout) => {

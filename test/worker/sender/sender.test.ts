@@ -134,7 +134,7 @@ it('a send is written once it is in ledger and journal, and its response recorde
   expect(steps).toEqual(['begun', 'journaled', 'written', 'recorded']);
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   expect(rig.gateway.arrivals.map((arrival) => arrival.request)).toEqual([request]);
-  await rig.expectPayout({ state: 'in_progress', attempt: 1, txhash: 'h' });
+  await rig.expectPayout({ state: 'in_progress', attempt: 1, gatewayId: 'h' });
   expect([rig.gateway.connections[0]?.isClosed, rig.said]).toEqual([true, ['info withdraw sent']]);
 });
 

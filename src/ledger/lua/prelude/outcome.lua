@@ -18,46 +18,50 @@ end
 
 -- The record's mark of the last recorded outcome. A repetition, in case the ledger lost it, must not undo later
 -- decisions.
-local function told_as(token, to, txhash)
+local function told_as(token, to, gatewayId)
   -- A value of over 64 bytes would make Redis store the whole record at twice its size.
-  return token .. CODE[to] .. string.sub(redis.sha1hex(txhash), 1, 6)
+  return token .. CODE[to] .. string.sub(redis.sha1hex(gatewayId), 1, 6)
 end
 
--- One key for all spellings of a transaction. Keep equal to txhashKey in fields.ts.
-local function txhash_key(txhash)
-  local hex = string.match(txhash, '^0[xX](%x+)$') or (#txhash >= 32 and string.match(txhash, '^%x+$'))
-  return hex and string.lower(hex) or txhash
+-- One key for all spellings of a payment's name. Keep equal to gatewayIdKey in fields.ts.
+local function gateway_id_key(gatewayId)
+  local hex = string.match(gatewayId, '^0[xX](%x+)$') or (#gatewayId >= 32 and string.match(gatewayId, '^%x+$'))
+  return hex and string.lower(hex) or gatewayId
 end
 
-local function is_same_txhash(one, other)
-  return one and other and txhash_key(one) == txhash_key(other)
+local function is_same_gateway_id(one, other)
+  return one and other and gateway_id_key(one) == gateway_id_key(other)
 end
 
--- A txhash in its bucket: with the bucket's digits, 92 bits of the SHA-1 of its key. Two alike are not expected; the
--- second payout would become `unknown`. Keep equal to shortTxhash in keys.ts.
-local function short_txhash(txhash)
-  return string.sub(redis.sha1hex(txhash_key(txhash)), 4, 23)
+-- A gatewayId in its bucket: with the bucket's digits, 92 bits of the SHA-1 of its key. Two alike are not expected; the
+-- second payout would become `unknown`. Keep equal to shortGatewayId in keys.ts.
+local function short_gateway_id(gatewayId)
+  return string.sub(redis.sha1hex(gateway_id_key(gatewayId)), 4, 23)
 end
 
-local function txhash_holder(bucket, txhash)
-  return redis.call('HGET', bucket, short_txhash(txhash)) or nil
+local function gateway_id_holder(bucket, gatewayId)
+  return redis.call('HGET', bucket, short_gateway_id(gatewayId)) or nil
 end
 
-local function claim_txhash(bucket, txhash, payoutId)
-  redis.call('HSET', bucket, short_txhash(txhash), payoutId)
+local function claim_gateway_id(bucket, gatewayId, payoutId)
+  redis.call('HSET', bucket, short_gateway_id(gatewayId), payoutId)
 end
 
-local function release_txhash(bucket, txhash)
-  redis.call('HDEL', bucket, short_txhash(txhash))
+local function release_gateway_id(bucket, gatewayId)
+  redis.call('HDEL', bucket, short_gateway_id(gatewayId))
 end
 
 -- Records proof of a payment that the payout cannot take any more: it was written off, or another attempt is sent or
--- paid.
-local function note_late_payment(payout, txhash, at)
-  local late = redis.call('HMGET', payout.record, 'lateTxhash', 'lateAt')
-  local isRepeated = is_same_txhash(late[1], txhash)
-  if isRepeated then at = late[2] else redis.call('HSET', payout.record, 'lateTxhash', txhash, 'lateAt', at) end
+-- paid. `txhash`: as toTxhashField in payout-record.ts writes it.
+local function note_late_payment(payout, gatewayId, txhash, at)
+  local late = redis.call('HMGET', payout.record, 'lateGatewayId', 'lateAt')
+  local isRepeated = is_same_gateway_id(late[1], gatewayId)
+  if isRepeated then
+    at = late[2]
+  else
+    redis.call('HSET', payout.record, 'lateGatewayId', gatewayId, 'lateTxhash', txhash, 'lateAt', at)
+  end
   redis.call('ZADD', LATE, 'NX', at, payout.id)
   if isRepeated and has_event(EVENTS, 'late_payment', payout.id, payout.state, at) then return end
-  append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. txhash, payout.attempt)
+  append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. gatewayId, payout.attempt)
 end

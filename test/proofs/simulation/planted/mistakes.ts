@@ -86,7 +86,7 @@ export const mistakes: Mistakes = {
       const payout = ledger.payout(payoutId);
       if (payout === undefined) return Promise.resolve({ recorded: false });
       const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
-      putPayout(ledger, { ...payout, state, ...(result.kind === 'accepted' && { txhash: result.gatewayId }) });
+      putPayout(ledger, { ...payout, state, ...(result.kind === 'accepted' && { gatewayId: result.gatewayId }) });
       if (result.kind !== 'unknown') setFields(ledger, ledger.connection.keys.sender, { unanswered: '' });
       return Promise.resolve({ recorded: true });
     },

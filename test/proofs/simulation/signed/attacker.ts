@@ -4,7 +4,7 @@ import type { Random } from '../../../doubles/random.js';
 import { newPayout, walletOf } from '../../../world/worker.js';
 import {
   alterPayout,
-  freeTxhash,
+  freeGatewayId,
   putPayout,
   removePayout,
   setFields,
@@ -31,11 +31,11 @@ const ATTACKS: Readonly<Record<string, Strike>> = {
     const moved = [attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)];
     return { state: 'queued', attempt: Math.max(0, random.pick(moved)) };
   }),
-  'requeues a payout as never sent': onPayout(({ txhash, act, ...rest }, all, { random }) => {
+  'requeues a payout as never sent': onPayout(({ gatewayId, act, ...rest }, all, { random }) => {
     removePayout(all, rest.payoutId);
     const kept = random.chance(0.5) && act !== undefined ? { act } : {};
     putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
-    if (txhash !== undefined) freeTxhash(all, txhash);
+    if (gatewayId !== undefined) freeGatewayId(all, gatewayId);
   }),
   'alters a payout': altering((payout, { random }) => alter(payout, random)),
   'puts an old record back': putOldRecordBack,

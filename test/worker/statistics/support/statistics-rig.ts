@@ -83,8 +83,8 @@ export class Bustle {
     );
     const to = ways[this.#random(ways.length)]?.to;
     if (to === undefined) return;
-    const txhash = to === 'in_progress' ? `hash-${payoutId}` : undefined;
-    await this.#account.ledger.change({ payoutId, from, to, ...(txhash && { txhash }) });
+    const gatewayId = to === 'in_progress' ? `hash-${payoutId}` : undefined;
+    await this.#account.ledger.change({ payoutId, from, to, ...(gatewayId && { gatewayId }) });
     this.#states.set(payoutId, to);
   }
 }
