@@ -1,8 +1,10 @@
-import { createGatewayClient, type GatewayClientOptions } from './v1/client.js';
+import type { GatewayClientOptions } from './exchange/client-options.js';
+import { createGatewayClient } from './v1/client.js';
 import type { Gateway } from './gateway.js';
 
 export { examineConnection, type ExaminedConnection } from './exchange/examine-connection.js';
-export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './v1/client.js';
+export type { GatewayClientOptions } from './exchange/client-options.js';
+export { createGatewayClient, type GatewayClient } from './v1/client.js';
 export type { Approve, CurrencyItem, TransactionStatus } from './v1/endpoints.js';
 
 /**

@@ -11,7 +11,7 @@ import type { RateAnchor } from '../../src/ledger/control-record.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import { MINUTE_MS } from './support/signed.js';
 import { TestPolicy } from './support/policy-rig.js';
-import { toCurrencyList } from '../../src/gateway/v1/parse-currencies.js';
+import { toCurrencyList } from '../../src/gateway/parse-currencies.js';
 
 const ALL = '';
 const amount = fc.bigInt({ min: 1n, max: 10n ** 48n });

@@ -68,7 +68,7 @@ const special: readonly Plant[] = [
   { rule: 'what-is-signed-is-pure', from: 'control/intents/loads-redis.ts', to: 'ioredis' },
   { rule: 'what-is-signed-is-pure', from: 'control/approvals/asks.ts', to: 'gateway/open-gateway.ts' },
   { rule: 'gateway-has-one-port', from: 'worker/sender/reads-words.ts', to: 'gateway/stop-sign.ts' },
-  { rule: 'gateway-has-one-port', from: 'worker/reads-lists.ts', to: 'gateway/v1/parse-currencies.ts' },
+  { rule: 'gateway-has-one-port', from: 'worker/reads-lists.ts', to: 'gateway/parse-currencies.ts' },
   { rule: 'gateway-has-one-port', from: 'cli/opens-a-socket.ts', to: 'gateway/exchange/socket.ts' },
   { rule: 'exchange-speaks-no-dialect', from: 'gateway/exchange/signs.ts', to: 'gateway/v1/signing.ts' },
   { rule: 'what-is-signed-is-pure', from: 'control/policy/asks.ts', to: 'control/worker/spending.ts' },

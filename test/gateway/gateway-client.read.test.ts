@@ -12,7 +12,8 @@ import {
   GatewayRejectedError,
   GatewayUnavailableError,
 } from '../../src/gateway/gateway.js';
-import type { GatewayClient, GatewayClientOptions } from '../../src/gateway/v1/client.js';
+import type { GatewayClientOptions } from '../../src/gateway/exchange/client-options.js';
+import type { GatewayClient } from '../../src/gateway/v1/client.js';
 import { GuardedSocket, openSocket } from '../../src/gateway/exchange/socket.js';
 import { loggerWithThrowingChildren, throwingLogger } from '../support/throwing-watchers.js';
 import { httpResponse, type RawGateway, type Scheme, startForTest } from './support/raw-gateway.js';

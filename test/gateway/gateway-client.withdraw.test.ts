@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import type { GatewayClientOptions } from '../../src/gateway/v1/client.js';
+import type { GatewayClientOptions } from '../../src/gateway/exchange/client-options.js';
 import type { WithdrawConnection, WithdrawOutcome } from '../../src/gateway/gateway.js';
 import {
   httpResponse,

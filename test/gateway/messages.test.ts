@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse as parseJson } from 'lossless-json';
 import { describeDifferences } from '../../src/gateway/gateway.js';
-import { comparePayment } from '../../src/gateway/v1/compare-payment.js';
+import { comparePayment } from '../../src/gateway/compare-payment.js';
 import {
   classifyWithdrawResponse,
   ENDPOINTS,

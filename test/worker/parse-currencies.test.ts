@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { checkNetwork } from '../../src/gateway/wallet/check-network.js';
 import { CURRENCIES } from '../../src/sandbox/currency.js';
-import { parseCurrencies } from '../../src/gateway/v1/parse-currencies.js';
+import { parseCurrencies } from '../../src/gateway/parse-currencies.js';
 
 type Item = Readonly<Record<string, unknown>>;
 

@@ -7,9 +7,9 @@ import { readGatewayFacts, requestCurrencies } from '../../src/ledger/reads/gate
 import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
 import type { JournalHead } from '../../src/ledger/sender-ledger.js';
 import { JournalHeadPublisher } from '../../src/worker/account-sending.js';
-import { parseBalance, toBalanceList } from '../../src/gateway/v1/parse-balance.js';
+import { parseBalance, toBalanceList } from '../../src/gateway/parse-balance.js';
 import { keepGatewayFacts } from '../../src/worker/keep-gateway-facts.js';
-import { parseCurrencies, toCurrencyList } from '../../src/gateway/v1/parse-currencies.js';
+import { parseCurrencies, toCurrencyList } from '../../src/gateway/parse-currencies.js';
 import { RecentWork } from '../../src/worker/monitoring/recent-work.js';
 import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';

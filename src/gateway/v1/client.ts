@@ -1,32 +1,21 @@
-import { randomUUID } from 'node:crypto';
-import http from 'node:http';
-import https from 'node:https';
 import type { z } from 'zod';
-import { type Clock, systemClock, untilAborted } from '../../base/clock.js';
-import { InvalidInputError } from '../../base/errors.js';
-import { baseUrlField, millisecondsField, parseInput } from '../../base/fields.js';
-import { failsafeLogger, type Logger, silentLogger } from '../../base/logger.js';
-import { lookUpGateway } from '../../base/look-up.js';
-import { checkOptions, type OptionRules, text, WATCHING_RULES } from '../../base/setting.js';
-import { ACCOUNT_IDENTITY, CONNECT_WITHIN_MS } from '../../base/settings.js';
-import { type GatewayAccess, post, type SignedRequest } from '../exchange/exchange-once.js';
+import { parseInput } from '../../base/fields.js';
+import { type GatewayClientOptions, toAccess } from '../exchange/client-options.js';
+import { createQueryClient, probeBy, type QueryClient } from '../exchange/query-client.js';
 import {
   describeFailure,
   type Gateway,
-  GatewayInvalidResponseError,
-  GatewayRejectedError,
-  GatewayUnavailableError,
   type PaymentStatus,
   type PaymentWallet,
   type WithdrawConnection,
   type WithdrawOutcome,
   type WithdrawRequest,
 } from '../gateway.js';
-import { parseResponse, type RawResponse } from '../exchange/responses.js';
+import type { ResponseFields } from '../exchange/responses.js';
 import { openSocket } from '../exchange/socket.js';
 import { createWithdrawConnection, type WithdrawDialect } from '../exchange/withdraw-connection.js';
 import { classifyStop } from '../stop-sign.js';
-import { comparePayment } from './compare-payment.js';
+import { comparePayment } from '../compare-payment.js';
 import {
   type Approve,
   classifyWithdrawResponse,
@@ -35,8 +24,8 @@ import {
   ENDPOINTS,
   type TransactionStatus,
 } from './endpoints.js';
-import { toBalanceList } from './parse-balance.js';
-import { toCurrencyList } from './parse-currencies.js';
+import { toBalanceList } from '../parse-balance.js';
+import { toCurrencyList } from '../parse-currencies.js';
 import { createRequestSigner, type RequestSigner } from './signing.js';
 
 /**
@@ -46,28 +35,8 @@ import { createRequestSigner, type RequestSigner } from './signing.js';
  * queries, and throw.
  */
 
-/** The gateway's address, the account and the time limits. */
-export interface GatewayClientOptions {
-  /** https, or http on loopback only; a path is kept. */
-  readonly baseUrl: string;
-  readonly platformId: number;
-  readonly secretKey: string;
-  /** For a whole query. @defaultValue 30000 */
-  readonly timeoutMs?: number | undefined;
-  /** For a response to `/withdraw`, from the first byte written. @defaultValue 60000 */
-  readonly withdrawTimeoutMs?: number | undefined;
-  /** For DNS, TCP and TLS of a withdrawal together. @defaultValue 10000 */
-  readonly connectTimeoutMs?: number | undefined;
-  /** PEM certificates to trust instead of the system's. */
-  readonly ca?: string | undefined;
-  /** @defaultValue a silent logger */
-  readonly logger?: Logger | undefined;
-  /** @defaultValue the machine's clock */
-  readonly clock?: Clock | undefined;
-}
-
 /**
- * The queries throw {@link InvalidInputError} if a request breaks a rule (nothing was sent), {@link
+ * The queries throw InvalidInputError if a request breaks a rule (nothing was sent), {@link
  * GatewayRejectedError}, {@link GatewayUnavailableError} or {@link GatewayInvalidResponseError}.
  */
 export interface GatewayClient extends Gateway {
@@ -90,35 +59,15 @@ const STATUS_KIND: Readonly<Record<Approve, PaymentStatus['kind']>> = { 0: 'pend
 /** docs/gateway-api.md#limits */
 const MIN_WITHDRAW_GAP_MS = 1_000;
 
-const time = { rule: millisecondsField(1) };
-
-const RULES = {
-  ...ACCOUNT_IDENTITY,
-  timeoutMs: time,
-  withdrawTimeoutMs: time,
-  connectTimeoutMs: time,
-  ca: { rule: text },
-  ...WATCHING_RULES,
-} as const satisfies OptionRules<GatewayClientOptions>;
-
 /**
  * Makes a client of the gateway for one account.
  * @throws InvalidInputError if an option is unknown or not usable
  */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
-  const problems = checkOptions(RULES, options);
-  if (problems.length > 0) throw new InvalidInputError(problems);
-  const access: GatewayAccess = {
-    baseUrl: baseUrlField.parse(options.baseUrl),
-    timeoutMs: options.timeoutMs ?? 30_000,
-    withdrawTimeoutMs: options.withdrawTimeoutMs ?? 60_000,
-    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_WITHIN_MS,
-    ca: options.ca,
-    logger: failsafeLogger(options.logger ?? silentLogger),
-    clock: options.clock ?? systemClock,
-  };
+  const access = toAccess(options);
   const sign = createRequestSigner(options.platformId, options.secretKey);
-  const queries = createQueryClient(access, sign);
+  const queries = createQueryClient(access);
+  const call = toCall(queries, sign);
   const withdrawals = withdrawDialect(sign);
 
   const client: GatewayClient = {
@@ -127,16 +76,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       const socket = await openSocket(new URL(access.baseUrl), access, signal);
       return createWithdrawConnection(socket, access, withdrawals);
     },
-    async probe(signal) {
-      const aborted = untilAborted(signal).then(() => {
-        throw new GatewayUnavailableError('aborted');
-      });
-      try {
-        await Promise.race([client.balance(), aborted]);
-      } catch (error) {
-        if (error instanceof GatewayUnavailableError) throw error;
-      }
-    },
+    probe: async (signal) => probeBy(client.balance(), signal),
     async withdraw(request) {
       let connection: WithdrawConnection;
       try {
@@ -154,10 +94,10 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     classifyStop,
     readCurrencies: async () => toCurrencyList(await client.currencies()),
     readBalances: async (currencies) => toBalanceList(await client.balance(), currencies),
-    transactionStatus: async (request) => queries.call(ENDPOINTS.transactionstatus, request),
-    getPaymentWallet: async (request) => queries.call(ENDPOINTS.getpaymentwallet, request),
-    currencies: async () => queries.call(ENDPOINTS.currencies, {}),
-    balance: async () => queries.call(ENDPOINTS.balance, {}),
+    transactionStatus: async (request) => call(ENDPOINTS.transactionstatus, request),
+    getPaymentWallet: async (request) => call(ENDPOINTS.getpaymentwallet, request),
+    currencies: async () => call(ENDPOINTS.currencies, {}),
+    balance: async () => call(ENDPOINTS.balance, {}),
     close() {
       queries.close();
     },
@@ -177,67 +117,16 @@ function withdrawDialect(sign: RequestSigner): WithdrawDialect {
   };
 }
 
-interface QueryClient {
-  /**
-   * @throws InvalidInputError if the request breaks a rule and was not sent; GatewayRejectedError,
-   * GatewayUnavailableError, GatewayInvalidResponseError
-   */
-  call<Shape extends z.ZodRawShape, Result>(
-    endpoint: Endpoint<Shape, Result>,
-    request: z.input<z.ZodObject<Shape>>,
-  ): Promise<Result>;
-  close(): void;
-}
+type Call = <Shape extends z.ZodRawShape, Result>(
+  endpoint: Endpoint<Shape, Result>,
+  request: z.input<z.ZodObject<Shape>>,
+) => Promise<Result>;
 
-/**
- * Calls the endpoints that move no money. They may be repeated, so connections are kept and failures are exceptions.
- */
-function createQueryClient({ baseUrl, timeoutMs, ca, logger, clock }: GatewayAccess, sign: RequestSigner): QueryClient {
-  const agent = baseUrl.startsWith('https:')
-    ? new https.Agent({
-        keepAlive: true,
-        lookup: lookUpGateway,
-        rejectUnauthorized: true,
-        ...(ca === undefined ? {} : { ca }),
-      })
-    : new http.Agent({ keepAlive: true, lookup: lookUpGateway });
-
-  return {
-    async call({ path, signedFields, request: schema, parseResult }, input) {
-      const request = parseInput(schema, input);
-      const { redact, ...signed } = sign(signedFields, request);
-      const log = logger.child({ requestId: randomUUID(), endpoint: path });
-      const startedAtMs = clock.now();
-      const raw = await ask(path, signed).catch((error: unknown) => {
-        log.debug({ durationMs: Math.round(clock.now() - startedAtMs), outcome: 'unavailable' }, 'gateway called');
-        throw error;
-      });
-      const response = parseResponse(raw);
-      const durationMs = Math.round(clock.now() - startedAtMs);
-      log.debug({ httpStatus: raw.status, durationMs, outcome: response.kind }, 'gateway called');
-
-      if (response.kind === 'succeeded') return parseResult(response.fields, request);
-      if (response.kind === 'failed') throw new GatewayRejectedError(path, redact(response.message));
-      if (meansTryLater(raw.status))
-        throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${response.reason}`, raw.status);
-      throw new GatewayInvalidResponseError(path, response.reason);
-    },
-    close() {
-      agent.destroy();
-    },
+/** Checks and signs a query. It throws InvalidInputError if the request breaks a rule, and sends nothing. */
+function toCall(queries: QueryClient, sign: RequestSigner): Call {
+  return async ({ path, signedFields, request: schema, parseResult }, input) => {
+    const request = parseInput(schema, input);
+    const parse = (fields: ResponseFields) => parseResult(fields, request);
+    return queries.call({ path, ...sign(signedFields, request), parseResult: parse });
   };
-
-  async function ask(path: string, signed: Pick<SignedRequest, 'body' | 'headers'>): Promise<RawResponse> {
-    const signal = AbortSignal.timeout(timeoutMs);
-    try {
-      return await post({ url: `${baseUrl}/${path}`, ...signed }, agent, signal);
-    } catch (error) {
-      const reason = signal.aborted ? `no complete response within ${timeoutMs} ms` : describeFailure(error);
-      throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${reason}`);
-    }
-  }
-}
-
-function meansTryLater(status: number): boolean {
-  return status >= 500 || status === 408 || status === 429;
 }

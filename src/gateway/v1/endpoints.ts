@@ -1,7 +1,7 @@
 import { isLosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { amountField, isSameGatewayId, txhashField } from '../../base/fields.js';
-import { isSameAmount } from './compare-payment.js';
+import { isSameAmount } from '../compare-payment.js';
 import { GatewayInvalidResponseError, type PaymentWallet, type WithdrawRequest } from '../gateway.js';
 import type { WithdrawClassification } from '../exchange/withdraw-connection.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from '../payment-fields.js';

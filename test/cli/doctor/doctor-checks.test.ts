@@ -28,7 +28,7 @@ import { textWith } from '../support/cli-rig.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor, warningOf } from '../support/doctor-rig.js';
-import { toCurrencyList } from '../../../src/gateway/v1/parse-currencies.js';
+import { toCurrencyList } from '../../../src/gateway/parse-currencies.js';
 
 const { checkClock, checkRedis, checkRedisDurability, checkRedisLatency, checkRedisReplicas } = redisChecks;
 

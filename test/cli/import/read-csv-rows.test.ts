@@ -7,7 +7,7 @@ import { readCsvRecords, type CsvValues, type Row } from '../../../src/cli/impor
 import { payoutInputSchema } from '../../../src/ledger/payout.js';
 import { checkNetwork } from '../../../src/gateway/wallet/check-network.js';
 import { checkRecipient } from '../../../src/producer/parse-payouts.js';
-import { parseCurrencies } from '../../../src/gateway/v1/parse-currencies.js';
+import { parseCurrencies } from '../../../src/gateway/parse-currencies.js';
 import { CURRENCIES, findCurrency } from '../../../src/sandbox/currency.js';
 
 const HEADER = 'payout_id,payment_id,amount,address_to,metadata';

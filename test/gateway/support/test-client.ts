@@ -1,5 +1,6 @@
 import { systemClock } from '../../../src/base/clock.js';
-import { createGatewayClient, type GatewayClient, type GatewayClientOptions } from '../../../src/gateway/v1/client.js';
+import type { GatewayClientOptions } from '../../../src/gateway/exchange/client-options.js';
+import { createGatewayClient, type GatewayClient } from '../../../src/gateway/v1/client.js';
 import { type Logger, silentLogger } from '../../../src/base/logger.js';
 
 export const SECRET_KEY = 'k-0123456789abcdef-secret';

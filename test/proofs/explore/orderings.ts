@@ -26,7 +26,7 @@ import { makeWorldRig } from '../../world/world-rig.js';
 import { describeStep, type PendingStep, type Progress, TIMES, World, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
-import { comparePayment } from '../../../src/gateway/v1/compare-payment.js';
+import { comparePayment } from '../../../src/gateway/compare-payment.js';
 
 const PIECE_MS = 500;
 

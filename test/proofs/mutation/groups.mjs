@@ -32,7 +32,7 @@ export const groups = {
     tests: ledger.tests('redis-durability durability'),
   },
   gateway: {
-    mutate: gateway.src('v1/signing v1/endpoints exchange/responses v1/compare-payment'),
+    mutate: gateway.src('v1/signing v1/endpoints exchange/responses compare-payment'),
     tests: gateway.tests('messages gateway-client.read'),
   },
   sender: {

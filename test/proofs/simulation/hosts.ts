@@ -1,5 +1,5 @@
 import { type HeldPayouts, HoldSource } from '../../../src/control/worker/hold-releaser.js';
-import { toCurrencyList } from '../../../src/gateway/v1/parse-currencies.js';
+import { toCurrencyList } from '../../../src/gateway/parse-currencies.js';
 import { type PayoutLedger, toChangeError } from '../../../src/ledger/payout-ledger.js';
 import { connectLedger, type LedgerCall, linkGateway, linkLedger, type WorkerLedger } from '../../world/links.js';
 import { makeWorker, type WorldWorker } from '../../world/worker.js';

@@ -11,7 +11,7 @@ import { StatusJobs } from '../../../src/worker/status-jobs.js';
 import { openQueueRig, type QueueRig } from '../../queues/support/queue-rig.js';
 import { testRedisUrl } from '../../support/account.js';
 import { afterTest, closeAfterTest } from './close-after-test.js';
-import { comparePayment } from '../../../src/gateway/v1/compare-payment.js';
+import { comparePayment } from '../../../src/gateway/compare-payment.js';
 
 export const queuesOfTest = () => closeAfterTest(openQueueRig());
 

@@ -1,6 +1,6 @@
-import { parseDecimal } from '../exchange/responses.js';
-import type { Currency, CurrencyList } from '../gateway.js';
-import { findChain } from '../wallet/chain.js';
+import { parseDecimal } from './exchange/responses.js';
+import type { Currency, CurrencyList } from './gateway.js';
+import { findChain } from './wallet/chain.js';
 
 /** The gateway's API does not define an item of `/currencies`. docs/gateway-facts.md lists the accepted forms. */
 

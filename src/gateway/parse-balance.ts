@@ -1,4 +1,4 @@
-import type { Balance, BalanceList, Currency } from '../gateway.js';
+import type { Balance, BalanceList, Currency } from './gateway.js';
 import { lowerNames, parseId, parseName, parseNumber, pick } from './parse-currencies.js';
 
 /** The gateway's API does not define `balance`. docs/gateway-facts.md lists the accepted forms. */

@@ -1,5 +1,5 @@
-import type { ComparedPayment, PaymentDifference, PaymentStatus } from '../gateway.js';
-import { isSameAddress } from '../wallet.js';
+import type { ComparedPayment, PaymentDifference, PaymentStatus } from './gateway.js';
+import { isSameAddress } from './wallet.js';
 
 type PaymentField = PaymentDifference['field'];
 
