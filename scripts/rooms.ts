@@ -119,7 +119,7 @@ export const ROOMS: readonly Room[] = [
   {
     folder: 'sandbox',
     is: 'a local gateway that shares only schemas with the client',
-    imports: ['base', 'gateway/gateway.ts', 'gateway/v1/endpoints.ts'],
+    imports: ['base', 'gateway/gateway.ts', 'gateway/v1/endpoints.ts', 'gateway/v2/endpoints.ts'],
     because: "Built from the client's own code, it would repeat the client's mistakes.",
   },
   {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * This gateway's rules for payment fields (docs/gateway-api.md#fields). Client, ledger and sandbox share them, so that
+ * This gateway's rules for payment fields (docs/gateway-api-v1.md#fields). Client, ledger and sandbox share them, so that
  * none accepts what another refuses. Rules of every gateway are in src/base/fields.ts.
  */
 

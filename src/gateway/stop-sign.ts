@@ -1,6 +1,6 @@
 /**
  * Decides from a response to `/withdraw` whether the account may continue. The API lists neither messages nor HTTP
- * statuses of failures (docs/gateway-api.md#errors), so this errs on the side of stopping. A pause costs an operator's
+ * statuses of failures (docs/gateway-api-v1.md#errors), so this errs on the side of stopping. A pause costs an operator's
  * check; continuing may cost the account. A problem of one payout (balance, address, amount) is no sign.
  *
  * {@link REJECTIONS} has the classes; docs/gateway-facts.md says what each does.

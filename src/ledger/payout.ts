@@ -140,7 +140,7 @@ const payoutFields = z.strictObject({
   amount: amountField,
   /** The recipient's wallet; for Ripple XRP and the TON network `address:destinationTag`. */
   addressTo: addressToField,
-  /** A currency such as `USD`, which the amount may then be in: see docs/gateway-api.md#payouts-with-a-symbol. */
+  /** A currency such as `USD`, which the amount may then be in: see docs/gateway-api-v1.md#payouts-with-a-symbol. */
   symbol: symbolField.optional(),
   /** 1 is the most urgent. Payouts without a priority go first, in the order of arrival. */
   priority: priorityField.optional(),

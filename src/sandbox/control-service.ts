@@ -5,7 +5,7 @@ import { parseInput } from '../base/fields.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
 import { sendResponse } from './response.js';
 import type { Arrival, Payment, SandboxStats } from './sandbox-account.js';
-import { readBody } from './signed-form.js';
+import { readBody } from './read-body.js';
 
 /**
  * Queries and controls of a sandbox, in the same process or over HTTP under `/__sandbox/`. `platformId` is optional

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { fromUnits, toUnits, worthInUnits } from '../base/decimal.js';
 
 export interface Currency {
   readonly paymentId: number;
@@ -44,6 +45,14 @@ export const CURRENCIES: readonly Currency[] = ROWS.map(([paymentId, code, name,
 
 export function findCurrency(paymentId: number): Currency | undefined {
   return CURRENCIES.find((currency) => currency.paymentId === paymentId);
+}
+
+/** What an amount of dollars is in the coin, rounded down to the 18th place. */
+export function inCoin(usd: string, { usdRate }: Currency): string {
+  const units = toUnits('1');
+  const places18 = units / worthInUnits('1', '0.000000000000000001');
+  const exact = (toUnits(usd) * units) / toUnits(usdRate);
+  return fromUnits((exact / places18) * places18);
 }
 
 interface DepositWallet {

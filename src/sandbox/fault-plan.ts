@@ -1,4 +1,4 @@
-import type { EndpointName } from './endpoint.js';
+import type { EndpointName } from './endpoint-name.js';
 import type { FaultKind, ParsedFaultRule } from './fault-rule.js';
 import { drawDelayMs, type Random } from './latency.js';
 import { failed, type SandboxResponse } from './response.js';
@@ -79,7 +79,8 @@ type Fault = NonNullable<FaultStrike['fault']>;
 export const BLOCKED_MESSAGE = 'account blocked';
 
 /** The response of a fault that replaces a call's processing, if it does. */
-export function refusalOf(fault: Fault | undefined, endpoint: EndpointName): SandboxResponse | undefined {
+/** @param path - of the call, without the slash in front */
+export function refusalOf(fault: Fault | undefined, path: string): SandboxResponse | undefined {
   switch (fault?.kind) {
     case 'reject':
       return failed(fault.message ?? 'rejected by the sandbox');
@@ -88,11 +89,14 @@ export function refusalOf(fault: Fault | undefined, endpoint: EndpointName): San
     case 'rate-429':
       return { ...failed('too many requests', 429), headers: { 'retry-after': '1' } };
     case 'redirect-307':
-      return { status: 307, headers: { location: `/${endpoint}` }, body: '' };
+      return { status: 307, headers: { location: `/${path}` }, body: '' };
     default:
       return undefined;
   }
 }
+
+/** By which a response names the payment. */
+const NAMES = ['txhash', 'transactionId'];
 
 export function spoil(fault: Fault | undefined, response: SandboxResponse): SandboxResponse {
   const { body } = response;
@@ -105,7 +109,7 @@ export function spoil(fault: Fault | undefined, response: SandboxResponse): Sand
     case 'wrong-json':
       return { status: 200, body: { status: 'ok', data: [1, 2, 3] } };
     case 'no-txhash':
-      return { ...response, body: Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'txhash')) };
+      return { ...response, body: Object.fromEntries(Object.entries(body).filter(([name]) => !NAMES.includes(name))) };
     case 'string-result':
       return { ...response, body: { ...body, result: String(body['result']) } };
     default:

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { platformIdField } from '../base/fields.js';
 import { addressToField } from '../gateway/gateway.js';
 import { delayRangeField, type DelayRange } from './latency.js';
-import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
+import { ENDPOINT_NAMES, type EndpointName } from './endpoint-name.js';
 
 /** Every fault and its effect for a caller. "Processed" means that a withdrawal has paid. */
 export const FAULT_DESCRIPTIONS = {
@@ -16,7 +16,7 @@ export const FAULT_DESCRIPTIONS = {
   'html-502': "call processed, a proxy's HTML page with status 502",
   'json-500': 'call processed, status 500 with a JSON message and no result',
   'wrong-json': 'call processed, JSON of another shape',
-  'no-txhash': 'call processed, the response lacks txhash',
+  'no-txhash': 'call processed, the response does not name the payment',
   'string-result': 'call processed, result as a string',
   'redirect-307': 'call not processed, a redirect to the same address',
   'rate-429': 'call not processed, status 429',
@@ -35,7 +35,7 @@ const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[
  */
 export interface FaultRule {
   readonly kind: FaultKind;
-  /** @defaultValue `'withdraw'` */
+  /** Of both dialects. @defaultValue `'withdraw'` */
   readonly endpoint?: EndpointName | 'any' | undefined;
   /** One call in N: the N-th, the 2N-th, … of those that meet the other conditions. */
   readonly every?: number | undefined;

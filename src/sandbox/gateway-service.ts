@@ -2,14 +2,14 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
-import { findFieldProblem, type EndpointName } from './endpoint.js';
+import type { CallContext, Dialect, SandboxCall, Settlement } from './dialect.js';
+import type { EndpointName } from './endpoint-name.js';
 import { BLOCKED_MESSAGE, FaultPlan, refusalOf, spoil, type FaultStrike } from './fault-plan.js';
-import { handleCall, type Settlement } from './handle-call.js';
 import { createRandom, drawDelayMs, type Random } from './latency.js';
-import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } from './response.js';
+import { readBody } from './read-body.js';
+import { failed, sendResponse, sendTruncatedResponse, succeeded, type SandboxResponse } from './response.js';
 import { AccountRegistry, type SandboxAccount } from './sandbox-account.js';
 import type { SandboxSettings } from './sandbox-options.js';
-import { parseSignedForm, readBody, type SignedForm } from './signed-form.js';
 
 class PauseGate {
   #opened: { promise: Promise<void>; open: () => void } | undefined;
@@ -34,6 +34,12 @@ class PauseGate {
     // The gate may have been shut again.
     while (this.#opened !== undefined) await this.#opened.promise;
   }
+}
+
+interface ServedCall {
+  readonly dialect: Dialect;
+  readonly endpoint: EndpointName;
+  readonly call: SandboxCall;
 }
 
 /** Takes a call through the stages of a real gateway: wire, signature, limit, processing, wire. */
@@ -67,8 +73,13 @@ export class GatewayService {
     this.gate.open();
   }
 
-  async serve(endpoint: EndpointName, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const misuse = findMisuse(request);
+  async serve(
+    dialect: Dialect,
+    endpoint: EndpointName,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const misuse = findMisuse(dialect, request);
     if (misuse !== undefined) {
       request.resume();
       sendResponse(request, response, misuse);
@@ -81,22 +92,18 @@ export class GatewayService {
       sendResponse(request, response, failed('the body is too large', 413));
       return;
     }
-    const form = parseSignedForm(body);
-    if (form === undefined) {
-      sendResponse(request, response, failed('the body is no valid form'));
+    const call = dialect.parse(endpoint, body, request.headers);
+    if (call === undefined) {
+      sendResponse(request, response, failed(dialect.malformed));
       return;
     }
-    await this.#serveForm(endpoint, form, request, response);
+    await this.#serveCall({ dialect, endpoint, call }, request, response);
   }
 
-  async #serveForm(
-    endpoint: EndpointName,
-    form: SignedForm,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #serveCall(served: ServedCall, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { latencyBeforeMs, latencyAfterMs } = this.#settings;
-    const strike = this.#strike(endpoint, form);
+    const { endpoint, call } = served;
+    const strike = this.#strike(served);
     // From here on the call is on its way: as on a real network, it arrives even if its sender gives up.
     await this.#sleep(drawDelayMs(latencyBeforeMs, this.#random) + strike.latencyBeforeMs);
     if (this.#isClosed() || strike.fault?.kind === 'hang-before') return;
@@ -104,9 +111,9 @@ export class GatewayService {
       request.socket.destroy();
       return;
     }
-    const result = this.#process(endpoint, form, strike.fault);
+    const result = this.#process(served, strike.fault);
     this.#logger.debug(
-      { endpoint, platformId: form.platformId, faults: strike.kinds, status: result.status },
+      { endpoint, platformId: call.platformId, faults: strike.kinds, status: result.status },
       'call processed',
     );
     await this.#sleep(drawDelayMs(latencyAfterMs, this.#random) + strike.latencyAfterMs);
@@ -117,40 +124,37 @@ export class GatewayService {
     else sendResponse(request, response, spoil(strike.fault, result));
   }
 
-  #strike(endpoint: EndpointName, form: SignedForm): FaultStrike {
-    const account = this.accounts.find(form.platformId);
-    const txhash = fieldOf(form, 'txhash');
-    const payment = txhash === undefined ? undefined : account?.payments.find(txhash);
-    const addressTo = fieldOf(form, 'address_to') ?? payment?.addressTo;
-    const strike = this.faults.strike({ endpoint, platformId: form.platformId, addressTo });
+  #strike({ endpoint, call }: ServedCall): FaultStrike {
+    const { platformId } = call;
+    const account = this.accounts.find(platformId);
+    const payment = call.payment && account?.payments.find(call.payment);
+    const addressTo = call.addressTo ?? payment?.addressTo;
+    const strike = this.faults.strike({ endpoint, platformId, addressTo });
     account?.countCall(endpoint, strike.kinds);
     return strike;
   }
 
   /** Synchronous from arrival to response, so nothing comes between stamp and verdict. */
-  #process(endpoint: EndpointName, form: SignedForm, fault: FaultStrike['fault']): SandboxResponse {
+  #process({ dialect, endpoint, call }: ServedCall, fault: FaultStrike['fault']): SandboxResponse {
     const nowMs = this.#clock.now();
-    const account = this.accounts.find(form.platformId);
-    if (account === undefined) return failed('unknown platform_id');
-    if (!account.isSignerOf(form)) return failed('wrong signature');
-    if (endpoint === 'withdraw') this.#stamp(account, form, nowMs);
-    if (account.isBlocked) return failed(BLOCKED_MESSAGE);
-    const problem = findFieldProblem(
-      endpoint,
-      form.fields.map(([name]) => name),
-    );
-    if (problem !== undefined) return failed(problem);
-    const fields = Object.fromEntries(form.fields);
-    return refusalOf(fault, endpoint) ?? handleCall(endpoint, { account, fields, nowMs, settlement: this.#settlement });
+    const account = this.accounts.find(call.platformId);
+    if (account === undefined) return dialect.failed(endpoint, dialect.unknownPlatform);
+    if (!account.isSignerOf(call)) return dialect.failed(endpoint, 'wrong signature');
+    if (endpoint === 'withdraw') this.#stamp(account, call, nowMs);
+    if (account.isBlocked) return dialect.failed(endpoint, BLOCKED_MESSAGE);
+    const refusal = refusalOf(fault, dialect.paths[endpoint]);
+    if (refusal !== undefined) return refusal;
+    const context: CallContext = { account, nowMs, settlement: this.#settlement };
+    const answer = call.handle(context);
+    return typeof answer === 'string' ? dialect.failed(endpoint, answer) : succeeded(answer);
   }
 
-  /** Every withdrawal that its account signed counts for the limit, even if it is refused for another reason. */
-  #stamp(account: SandboxAccount, form: SignedForm, nowMs: number): void {
-    const nowBlocked = account.arrive(nowMs, {
-      addressTo: fieldOf(form, 'address_to') ?? null,
-      amount: fieldOf(form, 'amount') ?? null,
-    });
-    if (!nowBlocked) return;
+  /**
+   * Every withdrawal that its account signed counts for the limit, in either dialect, even if it is refused for another
+   * reason.
+   */
+  #stamp(account: SandboxAccount, { addressTo, amount }: SandboxCall, nowMs: number): void {
+    if (!account.arrive(nowMs, { addressTo: addressTo ?? null, amount: amount ?? null })) return;
     const { platformId, blockedReason } = account.stats();
     this.#logger.warn({ platformId, blockedReason }, 'account blocked');
   }
@@ -169,14 +173,10 @@ function createSettlement({ failAddresses, failShare, settleAfterMs }: SandboxSe
   return { settleAfterMs, fails: (addressTo) => failing.has(addressTo) || random() < failShare };
 }
 
-/** Finds a method or content type that docs/gateway-api.md#calls does not name. */
-function findMisuse(request: IncomingMessage): SandboxResponse | undefined {
+/** Finds a method or content type that the API does not name. */
+function findMisuse({ contentType }: Dialect, request: IncomingMessage): SandboxResponse | undefined {
   if (request.method !== 'POST') return { ...failed('method not allowed: use POST', 405), headers: { allow: 'POST' } };
-  const contentType = request.headers['content-type'] ?? '';
-  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)) return undefined;
-  return failed('unsupported content type: use application/x-www-form-urlencoded', 415);
-}
-
-function fieldOf(form: SignedForm, name: string): string | undefined {
-  return form.fields.find(([field]) => field === name)?.[1];
+  const [given = ''] = (request.headers['content-type'] ?? '').split(';');
+  if (given.trim().toLowerCase() === contentType) return undefined;
+  return failed(`unsupported content type: use ${contentType}`, 415);
 }

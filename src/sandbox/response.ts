@@ -14,7 +14,7 @@ export function succeeded(fields: Readonly<Record<string, unknown>>): SandboxRes
 }
 
 /**
- * The API does not define a failure's status (docs/gateway-api.md#errors). The sandbox uses 200, as many gateways do.
+ * The API does not define a failure's status (docs/gateway-api-v1.md#errors). The sandbox uses 200, as many gateways do.
  */
 export function failed(message: string, status = 200): SandboxResponse {
   return { status, body: { result: 0, message } };

@@ -1,12 +1,11 @@
 import { fromUnits, toUnits, worthInUnits } from '../base/decimal.js';
 import { InvalidInputError } from '../base/errors.js';
 import { gatewayIdKey } from '../base/fields.js';
-import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
+import { ENDPOINT_NAMES, type EndpointName } from './endpoint-name.js';
 import type { FaultKind } from './fault-rule.js';
 import type { SandboxSettings } from './sandbox-options.js';
-import type { SignedForm } from './signed-form.js';
 
-/** One `/withdraw` that reached the gateway, accepted or not. */
+/** One `/withdraw` or `/v2/withdraw` that reached the gateway, accepted or not. */
 export interface Arrival {
   /** Milliseconds on the sandbox's monotonic clock, after the whole request was received. */
   readonly atMs: number;
@@ -46,7 +45,12 @@ class ArrivalLog {
 
 /** A payment that the sandbox made. */
 export interface Payment {
+  /** The first generation names the payment by it; the second tells it with the final status. */
   readonly txhash: string;
+  /** The second generation names the payment by it. */
+  readonly transactionId: string;
+  /** The name that the merchant gave it, if the second generation was asked with one. */
+  readonly orderId?: string;
   readonly paymentId: number;
   readonly addressTo: string;
   /** Decimal string without trailing zeros. */
@@ -65,14 +69,23 @@ export interface PaymentGroup {
   readonly txhashes: readonly string[];
 }
 
+/** What a call names a payment by. */
+export type PaymentName =
+  { readonly txhash: string } | { readonly transactionId: string } | { readonly orderId: string };
+
 class PaymentBook {
   readonly #byTxhash = new Map<string, Payment>();
+  readonly #byTransactionId = new Map<string, Payment>();
+  readonly #byOrderId = new Map<string, Payment>();
   readonly #countByAddress = new Map<string, number>();
   readonly #groups = new Map<string, { addressTo: string; amount: string; txhashes: string[] }>();
 
   add(payment: Payment): void {
     const { txhash, addressTo, amount } = payment;
     this.#byTxhash.set(gatewayIdKey(txhash), payment);
+    this.#byTransactionId.set(payment.transactionId, payment);
+    const { orderId } = payment;
+    if (orderId !== undefined && !this.#byOrderId.has(orderId)) this.#byOrderId.set(orderId, payment);
     this.#countByAddress.set(addressTo, (this.#countByAddress.get(addressTo) ?? 0) + 1);
     // An amount contains no space, so no two groups share a key.
     const key = `${amount} ${addressTo}`;
@@ -81,8 +94,10 @@ class PaymentBook {
     else group.txhashes.push(txhash);
   }
 
-  find(txhash: string): Payment | undefined {
-    return this.#byTxhash.get(gatewayIdKey(txhash));
+  /** By an order id that was used twice, the first payment. */
+  find(name: PaymentName): Payment | undefined {
+    if ('txhash' in name) return this.#byTxhash.get(gatewayIdKey(name.txhash));
+    return 'transactionId' in name ? this.#byTransactionId.get(name.transactionId) : this.#byOrderId.get(name.orderId);
   }
 
   get all(): readonly Payment[] {
@@ -152,8 +167,8 @@ export class SandboxAccount {
     this.#balanceUnits = toUnits(balance);
   }
 
-  isSignerOf(form: SignedForm): boolean {
-    return form.isSignedWith(this.#secretKey);
+  isSignerOf(call: { isSignedWith(secretKey: string): boolean }): boolean {
+    return call.isSignedWith(this.#secretKey);
   }
 
   countCall(endpoint: EndpointName, faults: readonly FaultKind[]): void {
@@ -164,7 +179,7 @@ export class SandboxAccount {
   /**
    * Records a withdrawal's arrival, and blocks the account if it came too soon after the previous one.
    * @returns whether this call blocked it
-   * @see docs/gateway-api.md#limits
+   * @see docs/gateway-api-v1.md#limits
    */
   arrive(atMs: number, payment: { addressTo: string | null; amount: string | null }): boolean {
     const { gapMs } = this.arrivals.record(atMs, payment);

@@ -8,6 +8,7 @@ import type { Logger } from '../base/logger.js';
 import { WATCHING_RULES } from '../base/setting.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
+import { type SandboxV2Options, v2Field } from './v2/open-points.js';
 
 /** One merchant account of the sandbox. */
 export interface SandboxAccountSettings {
@@ -38,6 +39,8 @@ export interface SandboxOptions {
   /** Milliseconds that a response takes. @defaultValue `0` */
   readonly latencyAfterMs?: number | DelayRange | undefined;
   readonly faults?: readonly FaultRule[] | undefined;
+  /** What the second generation of the API leaves open. Both generations are served, on the same accounts. */
+  readonly v2?: SandboxV2Options | undefined;
   /** PEM texts; with them the sandbox serves https. */
   readonly tls?: { readonly key: string; readonly cert: string } | undefined;
   /** Drives latencies and `failShare`; a whole number from 0. @defaultValue a new one each time */
@@ -78,6 +81,7 @@ const optionsFields = {
   latencyBeforeMs: delayRangeField.default({ min: 0, max: 0 }),
   latencyAfterMs: delayRangeField.default({ min: 0, max: 0 }),
   faults: z.array(faultRuleField).default([]),
+  v2: v2Field.prefault({}),
   tls: z.strictObject({ key: text, cert: text }).optional(),
   seed: z
     .int({ error: 'must be a whole number' })

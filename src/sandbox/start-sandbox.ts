@@ -13,14 +13,18 @@ import { ConflictError } from '../base/errors.js';
 import { parseInput } from '../base/fields.js';
 import { failsafeLogger, silentLogger } from '../base/logger.js';
 import { CONTROL_PREFIX, serveControl, type Sandbox, type SandboxControls } from './control-service.js';
-import { endpointOf } from './endpoint.js';
+import type { Dialect } from './dialect.js';
+import { ENDPOINT_NAMES } from './endpoint-name.js';
 import { faultRuleField } from './fault-rule.js';
 import { GatewayService } from './gateway-service.js';
 import { failed, sendResponse } from './response.js';
 import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from './sandbox-options.js';
+import { V1 } from './v1/dialect.js';
+import { createV2 } from './v2/dialect.js';
 
 /**
- * Starts a local gateway that follows docs/gateway-api.md, including the limit and the block.
+ * Starts a local gateway that speaks both generations of the API (docs/gateway-api-v1.md, docs/gateway-api-v2.md) on the
+ * same accounts, with the limit and the block.
  *
  * It is strict: two withdrawals of an account less than `minGapMs` apart block it. Every repeated payment with the same
  * recipient and amount is reported. All is in memory until `close()` or `reset()`, about 80 MB for 100,000 payments.
@@ -33,8 +37,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const logger = failsafeLogger(settings.logger ?? silentLogger);
   const gateway = new GatewayService(settings, clock, logger);
   const controls = createControls(gateway);
+  const dialects = [V1, createV2(settings.v2)];
   const server = await startSocketServer(settings, (request, response) => {
-    route(gateway, controls, request, response).catch((error: unknown) => {
+    route({ gateway, controls, dialects }, request, response).catch((error: unknown) => {
       logger.error({ error }, 'the sandbox failed to serve a call');
       request.socket.destroy();
     });
@@ -53,16 +58,21 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
+interface Served {
+  readonly gateway: GatewayService;
+  readonly controls: SandboxControls;
+  readonly dialects: readonly Dialect[];
+}
+
 async function route(
-  gateway: GatewayService,
-  controls: SandboxControls,
+  { gateway, controls, dialects }: Served,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const [path = '', query = ''] = (request.url ?? '').split('?');
-  const endpoint = endpointOf(path);
-  if (endpoint !== undefined) {
-    await gateway.serve(endpoint, request, response);
+  const found = findEndpoint(dialects, path);
+  if (found !== undefined) {
+    await gateway.serve(found.dialect, found.endpoint, request, response);
   } else if (path.startsWith(CONTROL_PREFIX)) {
     const target = { name: path.slice(CONTROL_PREFIX.length), query: new URLSearchParams(query) };
     await serveControl(controls, target, request, response);
@@ -70,6 +80,12 @@ async function route(
     request.resume();
     sendResponse(request, response, failed('no such endpoint', 404));
   }
+}
+
+function findEndpoint(dialects: readonly Dialect[], path: string) {
+  return dialects
+    .flatMap((dialect) => ENDPOINT_NAMES.map((endpoint) => ({ dialect, endpoint })))
+    .find(({ dialect, endpoint }) => path === `/${dialect.paths[endpoint]}`);
 }
 
 function createControls({ accounts, faults: plan, gate }: GatewayService): SandboxControls {

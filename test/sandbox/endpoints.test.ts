@@ -212,7 +212,7 @@ it('a sandbox lets chosen recipients and a share of the payments end in error', 
   expect(await outcomes()).toEqual(first);
 });
 
-const page = readFileSync(new URL('../../docs/gateway-api.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../docs/gateway-api-v1.md', import.meta.url), 'utf8');
 
 /** As the page says. */
 const ACCOUNT = { platformId: 1001, secretKey: 'example-secret-key', balance: '1000' };
@@ -226,7 +226,7 @@ const examples = [
   response: JSON.parse(response) as Readonly<Record<string, unknown>>,
 }));
 
-it('docs/gateway-api.md has examples for each endpoint, in one story, which the sandbox answers as it says', async () => {
+it('docs/gateway-api-v1.md has examples for each endpoint, in one story, which the sandbox answers as it says', async () => {
   for (const block of ['```http', '```json']) expect(page.split(`${block}\n`)).toHaveLength(examples.length + 1);
   const paths = Object.values(ENDPOINTS).map(({ path }) => `/${path}`);
   expect(new Set(examples.map(({ path }) => path))).toEqual(new Set(paths));
@@ -253,7 +253,7 @@ it('docs/gateway-api.md has examples for each endpoint, in one story, which the 
   expect(examples.map(({ hash }) => hash)).toContain(signOfPage(signed));
 });
 
-it('docs/gateway-api.md lists the signed fields of each endpoint in their order', () => {
+it('docs/gateway-api-v1.md lists the signed fields of each endpoint in their order', () => {
   const rows = [...page.matchAll(/^\| `\/(\w+)` +\| (.*?) *\|$/gm)].map(([, path, fields]) => [path, fields]);
   const expected = Object.values(ENDPOINTS).map(({ path, signedFields }) => [
     path,

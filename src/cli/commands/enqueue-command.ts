@@ -19,7 +19,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
     .option('--destination-tag <tag>', 'destination tag, for Ripple XRP and the TON network')
     .option(
       '--symbol <code>',
-      'a currency such as USD, which the amount may then be in: docs/gateway-api.md#payouts-with-a-symbol',
+      'a currency such as USD, which the amount may then be in: docs/gateway-api-v1.md#payouts-with-a-symbol',
     )
     .option('--reference <text>', 'a line of your own, such as an invoice number')
     .option('--priority <number>', '1 is the most urgent; payouts without one go before all that have one')

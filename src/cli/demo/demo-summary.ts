@@ -45,7 +45,7 @@ export interface DemoOutcome {
   readonly durationMs: number;
 }
 
-/** The gateway's limit, ms (docs/gateway-api.md#limits). */
+/** The gateway's limit, ms (docs/gateway-api-v1.md#limits). */
 const ALLOWED_GAP_MS = 1_000;
 
 export function summarise(outcome: DemoOutcome): DemoSummary {

@@ -4,7 +4,7 @@ type Item = Readonly<Record<string, unknown>>;
 
 const CONTROL_CHARACTERS = /\p{Cc}+/gu;
 
-/** The API leaves the structure open (docs/gateway-api.md#open-points). */
+/** The API leaves the structure open (docs/gateway-api-v1.md#open-points). */
 export function formatResponse(value: unknown): string {
   if (isListOfItems(value)) return formatItems(value);
   if (!isItem(value)) return `${formatValue(value)}\n`;

@@ -28,7 +28,7 @@ const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
  * A redirect, a 408, and a 5xx without `result` come from something before the gateway, whatever the body says. With a
  * `result` the gateway itself responded. The API leaves the HTTP status open, so it then decides nothing. A `result` of
  * `true`, an object or an array is no reliable failure, so it stays unclear.
- * @see docs/gateway-api.md#errors
+ * @see docs/gateway-api-v1.md#errors
  */
 export function parseResponse(raw: RawResponse): ParsedResponse {
   const { status } = raw;
@@ -96,7 +96,7 @@ function parseMessage(value: unknown): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** Field types are undefined (docs/gateway-api.md#open-points), so numbers and numeric strings are accepted. */
+/** Field types are undefined (docs/gateway-api-v1.md#open-points), so numbers and numeric strings are accepted. */
 
 /** A non-empty text. A number counts by its digits, because destination tags often come as numbers. */
 export function parseText(value: unknown): string | undefined {

@@ -29,7 +29,7 @@ import { toCurrencyList } from '../parse-currencies.js';
 import { createRequestSigner, type RequestSigner } from './signing.js';
 
 /**
- * The first generation of the gateway's HTTP API (docs/gateway-api.md) as one object.
+ * The first generation of the gateway's HTTP API (docs/gateway-api-v1.md) as one object.
  *
  * `/withdraw` moves money and cannot be repeated, so its outcome is a value with its certainty. The other four are
  * queries, and throw.
@@ -50,13 +50,13 @@ export interface GatewayClient extends Gateway {
   getPaymentWallet(request: { readonly paymentId: number; readonly orderId: string }): Promise<PaymentWallet>;
   /** The supported currencies with their USD rates, every field as it came. */
   currencies(): Promise<CurrencyItem[]>;
-  /** The balance as it came: its structure is undefined (docs/gateway-api.md#open-points). */
+  /** The balance as it came: its structure is undefined (docs/gateway-api-v1.md#open-points). */
   balance(): Promise<unknown>;
 }
 
 const STATUS_KIND: Readonly<Record<Approve, PaymentStatus['kind']>> = { 0: 'pending', 1: 'paid', 2: 'failed' };
 
-/** docs/gateway-api.md#limits */
+/** docs/gateway-api-v1.md#limits */
 const MIN_WITHDRAW_GAP_MS = 1_000;
 
 /**

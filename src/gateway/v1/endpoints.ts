@@ -22,7 +22,7 @@ export interface Endpoint<Shape extends z.ZodRawShape, Result> {
   readonly path: string;
   /**
    * The signing order, under the API's names; `hash` follows unsigned.
-   * @see docs/gateway-api.md#authentication
+   * @see docs/gateway-api-v1.md#authentication
    */
   readonly signedFields: readonly WireName<(keyof Shape & string) | 'platformId'>[];
   readonly request: z.ZodObject<Shape, z.core.$strict>;
@@ -35,7 +35,7 @@ type WireName<Name extends string> = Name extends `${infer Head}${infer Tail}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${WireName<Tail>}`
   : Name;
 
-/** 0 in progress, 1 completed, 2 error: docs/gateway-api.md#transaction-states. */
+/** 0 in progress, 1 completed, 2 error: docs/gateway-api-v1.md#transaction-states. */
 export type Approve = 0 | 1 | 2;
 
 /** Progress of a transaction, from `/transactionstatus`. */
@@ -50,7 +50,7 @@ export interface TransactionStatus {
   readonly fee?: string;
 }
 
-/** A currency of the gateway's list. Its fields are undefined (docs/gateway-api.md#open-points), so all are kept. */
+/** A currency of the gateway's list. Its fields are undefined (docs/gateway-api-v1.md#open-points), so all are kept. */
 export type CurrencyItem = Readonly<Record<string, unknown>>;
 
 interface WithdrawResult {

@@ -8,7 +8,7 @@ export type FormFields = Readonly<Record<string, string | number>>;
  * Encodes fields exactly as PHP's `http_build_query`, because the gateway signs this text. `encodeURIComponent` (which
  * leaves `!'()*~` as they are) or `%20` for a space would not match.
  * @param fields - whole numbers and well-formed strings; amounts are strings
- * @see docs/gateway-api.md#authentication
+ * @see docs/gateway-api-v1.md#authentication
  */
 export function encodeForm(fields: FormFields): string {
   return Object.entries(fields)
@@ -30,7 +30,7 @@ function percentEncode(character: string): string {
  * HMAC with SHA-256 over the payload.
  * @param payload - from `encodeForm`, without `hash`
  * @returns 64 lowercase hexadecimal digits
- * @see docs/gateway-api.md#authentication
+ * @see docs/gateway-api-v1.md#authentication
  */
 export function signForm(payload: string, secretKey: string): string {
   return createHmac('sha256', secretKey).update(payload, 'utf8').digest('hex');

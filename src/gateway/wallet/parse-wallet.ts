@@ -29,7 +29,7 @@ export interface Wallet {
 
 /**
  * Parses an address with its tag; never throws. An unknown form is its own key.
- * @param addressTo - see docs/gateway-api.md#fields
+ * @param addressTo - see docs/gateway-api-v1.md#fields
  */
 export function parseWallet(addressTo: string): Wallet {
   return parse(addressTo, true);

@@ -114,7 +114,7 @@ it('payouts gateway shows balance, currencies and the address for deposits, in b
 });
 
 it('payouts gateway shows any structure that the gateway returns', async () => {
-  // Another structure than the sandbox's: docs/gateway-api.md#open-points.
+  // Another structure than the sandbox's: docs/gateway-api-v1.md#open-points.
   const responses: Readonly<Record<string, string>> = {
     '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
     '/currencies': '{"result":1,"list":[{"id":1,"x":{"y":2}},{"id":2,"more":null}]}',

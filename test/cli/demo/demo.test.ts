@@ -10,7 +10,16 @@ function aPayout(payoutId: string, state: PayoutState, more: Partial<Payout> = {
 }
 
 function aPayment(txhash: string, amount = '12.5'): Payment {
-  return { txhash, paymentId: 6, addressTo: 'TXYZ9', amount, fee: '1', acceptedAtMs: 0, settlesAs: 1 };
+  return {
+    txhash,
+    transactionId: '7',
+    paymentId: 6,
+    addressTo: 'TXYZ9',
+    amount,
+    fee: '1',
+    acceptedAtMs: 0,
+    settlesAs: 1,
+  };
 }
 
 const COMPLETED = aPayout('p-1', 'completed', { txhash: 't-1' });

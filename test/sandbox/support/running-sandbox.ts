@@ -16,7 +16,7 @@ type Fields = Readonly<Record<string, string>>;
 export const sign = (payload: string, secretKey: string) =>
   createHmac('sha256', secretKey).update(payload).digest('hex');
 
-/** The form body of a call, signed as docs/gateway-api.md#authentication says. */
+/** The form body of a call, signed as docs/gateway-api-v1.md#authentication says. */
 export function signForm({ secretKey }: Merchant, fields: Fields) {
   const payload = new URLSearchParams(fields).toString();
   return `${payload}&hash=${sign(payload, secretKey)}`;

@@ -1,7 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-
-const MAX_BODY_BYTES = 1024 * 1024;
+import { isHmac } from '../hmac.js';
 
 /** A parsed request body, with the signed bytes as they came. */
 export interface SignedForm {
@@ -9,25 +6,9 @@ export interface SignedForm {
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly platformId: number | undefined;
   /**
-   * Whether `hash` is the HMAC of the body's own bytes without the `hash` field (docs/gateway-api.md#authentication).
+   * Whether `hash` is the HMAC of the body's own bytes without the `hash` field (docs/gateway-api-v1.md#authentication).
    */
   isSignedWith(secretKey: string): boolean;
-}
-
-/** Reads a request to its end, because only then has it arrived. */
-export async function readBody(request: IncomingMessage): Promise<Buffer | 'incomplete' | 'too_large'> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      // Read on without keeping it: a response before the end of the request would be lost.
-      if (length <= MAX_BODY_BYTES) chunks.push(chunk);
-    }
-  } catch {
-    return 'incomplete';
-  }
-  return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : 'too_large';
 }
 
 /**
@@ -67,9 +48,4 @@ function decodePair(pair: string): [string, string] | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isHmac(hash: string, payload: Buffer, secretKey: string): boolean {
-  if (!/^[0-9a-f]{64}$/i.test(hash)) return false;
-  return timingSafeEqual(Buffer.from(hash, 'hex'), createHmac('sha256', secretKey).update(payload).digest());
 }

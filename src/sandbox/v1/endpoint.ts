@@ -1,17 +1,10 @@
 import { z } from 'zod';
-import { ENDPOINTS, toPackageName, type EndpointName } from '../gateway/v1/endpoints.js';
-
-export type { EndpointName };
-
-export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as [EndpointName, ...EndpointName[]];
-
-export function endpointOf(path: string): EndpointName | undefined {
-  return ENDPOINT_NAMES.find((name) => path === `/${ENDPOINTS[name].path}`);
-}
+import { ENDPOINTS, toPackageName } from '../../gateway/v1/endpoints.js';
+import type { EndpointName } from '../endpoint-name.js';
 
 /**
  * @returns the problem of names or order, if any
- * @see docs/gateway-api.md#authentication
+ * @see docs/gateway-api-v1.md#authentication
  */
 export function findFieldProblem(endpoint: EndpointName, names: readonly string[]): string | undefined {
   const known: readonly string[] = ENDPOINTS[endpoint].signedFields;
