@@ -116,7 +116,7 @@ export const SPECIAL_RULES: readonly ImportRule[] = [
     comment: 'Bytes, the guard and the time limits are the same for every API.',
     severity: 'error',
     from: { path: inSrc('gateway/exchange') },
-    to: { path: inSrc('gateway/v1') },
+    to: { path: inSrc('gateway/v1', 'gateway/v2') },
   },
   {
     name: 'port-is-only-rules',

@@ -24,7 +24,14 @@ export {
   type WorkerMetricsOptions,
 } from './worker/monitoring/worker-metrics.js';
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
-export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/open-gateway.js';
+export {
+  createGatewayClient,
+  type GatewayClient,
+  type GatewayClientOptions,
+  openGateway,
+  type OpenGatewayOptions,
+} from './gateway/open-gateway.js';
+export type { GatewayApi } from './base/settings.js';
 export {
   type Balance,
   type BalanceList,
@@ -33,6 +40,7 @@ export {
   type CurrencyList,
   describeStop,
   type FactsGateway,
+  type FoundPayment,
   type Gateway,
   type GatewayCapabilities,
   type PaymentDifference,
@@ -44,6 +52,7 @@ export {
   type SentOutcome,
   type WithdrawConnection,
   type WithdrawGateway,
+  type WithdrawOptions,
   type WithdrawOutcome,
   type WithdrawRequest,
   GatewayInvalidResponseError,

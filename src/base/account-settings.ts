@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { audienceField, baseUrlField, millisecondsField, platformIdField, wholeNumberField } from './fields.js';
 import type { SettingTable } from './setting.js';
 import { text } from './setting.js';
@@ -32,8 +33,20 @@ export const ACCOUNT_IDENTITY = {
   },
 } as const satisfies SettingTable;
 
-/** How an account is paced and polled. An accounts file and a program may set each of them per account. */
+export const GATEWAY_APIS = ['v1', 'v2'] as const;
+
+/** A generation of the gateway's API. */
+export type GatewayApi = (typeof GATEWAY_APIS)[number];
+
+/** How an account is called, paced and polled. An accounts file and a program may set each of them per account. */
 export const ACCOUNT_SETTINGS = {
+  /** The generation of the gateway's API: `v1` ([forms](gateway-api-v1.md)) or `v2` ([JSON](gateway-api-v2.md)), whichever the gateway gave the account. The first send binds the ledger to it; [how an account moves](move-to-v2.md). */
+  api: {
+    section: 'account',
+    variable: 'GATEWAY_API',
+    rule: z.enum(GATEWAY_APIS, { error: 'must be v1 or v2' }),
+    default: 'v1',
+  },
   /** Time limit of a whole call of the endpoints that only read. */
   timeoutMs: {
     section: 'sending',

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from './account-settings.js';
+import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, GATEWAY_APIS, type GatewayApi } from './account-settings.js';
 import { InvalidConfigError } from './errors.js';
 import { unknownResendsForMs } from './kernel-resend.js';
 import {
@@ -336,7 +336,7 @@ export const SERVE_SETTINGS = {
   serveHealthPort: { section: 'http', variable: 'SERVE_HEALTH_PORT', rule: port, default: 9_466 },
 } as const satisfies SettingTable;
 
-export { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS };
+export { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, GATEWAY_APIS, type GatewayApi };
 
 /** Only the `payouts` command reads these; they are no options of programs. */
 export const COMMAND_SETTINGS = {
@@ -410,6 +410,17 @@ export function audienceOf({ platformId, audience, baseUrl }: AudienceSource): s
       "is required, or GATEWAY_BASE_URL: which environment is signed for. `payouts doctor` on the worker's host shows it",
     );
   return checkAudience(`${url.data}#${platformId}`, 'is required, because GATEWAY_BASE_URL is too long for a default');
+}
+
+/**
+ * What the ledger is bound to: the gateway, and the generation of its API, because a payment that one has sent cannot be
+ * followed by the other. An audience has no space, so no other account has this text.
+ * @throws InvalidConfigError that names what to set
+ */
+export function bindingOf(account: AudienceSource & { readonly api?: GatewayApi | undefined }): string {
+  const { api = ACCOUNT_SETTINGS.api.default } = account;
+  const audience = audienceOf(account);
+  return api === ACCOUNT_SETTINGS.api.default ? audience : `${audience} (${api})`;
 }
 
 function checkAudience(text: string, otherwise: string): string {

@@ -30,6 +30,12 @@ export interface StatusGateway {
    * @throws GatewayUnavailableError, GatewayInvalidResponseError
    */
   getStatus(gatewayId: string): Promise<PaymentStatus>;
+  /**
+   * The payment of an attempt, by the order id that its withdrawal was sent with. Absent if the gateway cannot look up so.
+   * That it does not know the order id is no evidence that nothing was paid.
+   * @throws as {@link getStatus}
+   */
+  findPayment?(orderId: string): Promise<FoundPayment>;
   /** @returns in what a status is not of this payment, or leaves it out; empty if it is the payment */
   comparePayment(status: PaymentStatus, payment: ComparedPayment): PaymentDifference[];
 }
@@ -141,6 +147,12 @@ export interface PaymentStatus {
   readonly fee?: string;
 }
 
+/** A payment that was asked for by its order id. */
+export interface FoundPayment extends PaymentStatus {
+  /** By which it is polled; absent if the gateway does not tell it. */
+  readonly gatewayId?: string;
+}
+
 /** The limits of the gateway. */
 export interface GatewayCapabilities {
   /** Minimum time between the arrivals of two withdrawals, in ms of the gateway's clock. */
@@ -182,6 +194,16 @@ interface Responded {
 /** The outcome of a withdrawal. `not_sent`: not one byte was written; sending it later is safe. */
 export type WithdrawOutcome = { readonly kind: 'not_sent'; readonly reason: string } | (SentOutcome & Required<Timed>);
 
+/** What a withdrawal is sent with. */
+export interface WithdrawOptions {
+  readonly mayWrite: () => boolean;
+  /**
+   * A name of this attempt alone, by which the payment may be found: {@link StatusGateway.findPayment}. A gateway without
+   * such names ignores it. 1 to 64 of `A-Z a-z 0-9 + / = - : . ,`.
+   */
+  readonly orderId?: string;
+}
+
 /** A connection (TCP, and TLS if used) prepared for exactly one withdrawal. */
 export interface WithdrawConnection {
   /** Open, and nothing received. A response before the request is not ours. */
@@ -198,7 +220,7 @@ export interface WithdrawConnection {
    * event loop. If it returns false, or the connection is no longer usable, the outcome is `not_sent`. Before an outcome
    * `unknown` the connection was reset.
    */
-  withdraw(request: WithdrawRequest, options: { readonly mayWrite: () => boolean }): Promise<WithdrawOutcome>;
+  withdraw(request: WithdrawRequest, options: WithdrawOptions): Promise<WithdrawOutcome>;
   /**
    * Ends a withdrawal under way as `unknown`, and drops what has not left this host.
    * @param reason - of the outcome

@@ -172,12 +172,23 @@ export class PayoutLedger {
   /**
    * Binds the ledger to another gateway, which makes its payments from then on.
    * @param act - the operator's signed act, as JSON
+   * @param without - states that no payout may be in
    * @returns false if it was bound so before
+   * @throws ConflictError if a payout is in such a state; nothing was changed
    */
-  async bind(audience: string, { by, reason }: Actor, act = ''): Promise<boolean> {
+  async bind(
+    audience: string,
+    { by, reason }: Actor,
+    { act = '', without = [] }: { readonly act?: string | undefined; readonly without?: readonly PayoutState[] } = {},
+  ): Promise<boolean> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(`bound to "${audience}": ${reason}`), act, audience];
-    return (await this.confirmed(async () => run('bind-ledger', args))) === 1;
+    const args = [clock.wallNow(), toLine(by), toLine(`bound to "${audience}": ${reason}`), act, audience, ...without];
+    const reply = await this.confirmed(async () => run('bind-ledger', args));
+    if (reply !== -1) return reply === 1;
+    throw new ConflictError(
+      `Nothing was changed: payouts are ${without.join(', ')}, and only the API that sent them can follow them. Let the worker of that API follow them to their end, decide the unknown ones, and say it again`,
+      ['state'],
+    );
   }
 
   /** The gateway that the ledger is bound to; undefined before the first send. */

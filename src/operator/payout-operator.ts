@@ -1,9 +1,10 @@
 import { ClosedError, InvalidInputError } from '../base/errors.js';
-import { audienceOf } from '../base/settings.js';
+import { bindingOf, GATEWAY_APIS, type GatewayApi } from '../base/settings.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { type Actor, parseActor, type Payout, requirePayoutId } from '../ledger/payout.js';
+import type { PayoutState } from '../ledger/states.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './adopt-ledger.js';
 import { changeOnePayout } from './change-payouts.js';
@@ -24,6 +25,9 @@ export interface SharedAccount {
   readonly account: LedgerAccess;
   readonly gateway?: StatusGateway | undefined;
 }
+
+/** Payouts that only the API that sent them can follow. */
+const UNSETTLED: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'];
 
 /** Decides about an account. The public class of this name adds control of money. */
 export class PayoutOperator {
@@ -160,16 +164,21 @@ export class PayoutOperator {
   }
 
   /**
-   * States that the ledger's payments belong to another gateway from now on, as a worker's `PAYOUT_AUDIENCE` names it.
-   * Workers of the former gateway then refuse to send.
+   * States that the ledger's payments belong to another gateway from now on, as a worker's `PAYOUT_AUDIENCE` names it, or
+   * are made by another generation of its API. Workers of the former then refuse to send.
+   * @param api - as the worker's `GATEWAY_API`. @defaultValue `'v1'`
    * @returns false if it was already bound so
    * @throws InvalidConfigError if the audience is invalid
+   * @throws ConflictError if only the API changes, and a payout is sending, in progress or unknown
    */
-  async adoptGateway(audience: string, actor: Actor): Promise<boolean> {
+  async adoptGateway(audience: string, actor: Actor, api?: GatewayApi): Promise<boolean> {
     const { ledger } = this.#use();
-    const { platformId } = ledger.connection;
-    const [named, parsed] = [audienceOf({ platformId, audience }), parseActor(actor)];
-    return ledger.bind(named, parsed, await this.#signer?.signAccountAct(ledger.connection, 'adopt', parsed));
+    const account = { platformId: ledger.connection.platformId, audience };
+    const [named, parsed] = [bindingOf({ ...account, api }), parseActor(actor)];
+    const act = await this.#signer?.signAccountAct(ledger.connection, 'adopt', parsed);
+    const before = await ledger.readAudience();
+    const isSameGateway = GATEWAY_APIS.some((each) => bindingOf({ ...account, api: each }) === before);
+    return ledger.bind(named, parsed, { act, ...(isSameGateway && { without: UNSETTLED }) });
   }
 
   /** Ends the connection that the operator opened. Safe to call twice; never waits for an unavailable Redis. */

@@ -7,6 +7,7 @@ import {
   ACCOUNT_IDENTITY,
   ACCOUNT_SETTINGS,
   audienceOf,
+  bindingOf,
   completeSettings,
   GUARD_MS,
   type PartialAccountSettings,
@@ -263,12 +264,12 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const { journalDir, journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const completed = completeSettings(given);
-  const { timeoutMs, withdrawTimeoutMs } = completed;
+  const { api, timeoutMs, withdrawTimeoutMs } = completed;
   const audience = audienceOf(account);
   const logger = shared.logger.child({ platformId });
   const control = shared.control?.of({ platformId, audience, logger });
   const work = new RecentWork(clock, traceMeasurements(openObserver(platformId, options.observe), baseUrl));
-  const access = { baseUrl, platformId, secretKey };
+  const access = { api, baseUrl, platformId, secretKey };
   const client = openGateway({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
   const gateway = observeGateway(client, work.observer, clock);
   const intervalMs = keptIntervalMs(completed.intervalMs, gateway.capabilities.minWithdrawGapMs);
@@ -285,7 +286,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const runtime: OpeningRuntime = {
     platformId,
     settings,
-    audience,
+    audience: bindingOf(account),
     clock,
     logger,
     observer: work.observer,

@@ -71,6 +71,7 @@ const special: readonly Plant[] = [
   { rule: 'gateway-has-one-port', from: 'worker/reads-lists.ts', to: 'gateway/parse-currencies.ts' },
   { rule: 'gateway-has-one-port', from: 'cli/opens-a-socket.ts', to: 'gateway/exchange/socket.ts' },
   { rule: 'exchange-speaks-no-dialect', from: 'gateway/exchange/signs.ts', to: 'gateway/v1/signing.ts' },
+  { rule: 'exchange-speaks-no-dialect', from: 'gateway/exchange/signs-json.ts', to: 'gateway/v2/signing.ts' },
   { rule: 'what-is-signed-is-pure', from: 'control/policy/asks.ts', to: 'control/worker/spending.ts' },
   { rule: 'port-is-only-rules', from: 'gateway/payment-fields.ts', to: 'gateway/exchange/socket.ts' },
   { rule: 'port-is-only-rules', from: 'gateway/gateway.ts', to: 'axios' },

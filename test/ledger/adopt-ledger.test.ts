@@ -55,7 +55,7 @@ async function makeLedger(): Promise<SendToAdopt> {
 }
 
 it('bind binds the ledger to another gateway once, with the act, and says so in the events', async () => {
-  const bind = async (audience: string, act?: string) => ledger.bind(audience, ANN, act);
+  const bind = async (audience: string, act?: string) => ledger.bind(audience, ANN, { act });
   expect(await bind('https://other.example#1')).toBe(true);
   expect(await readSenderView(connection)).toMatchObject({ audience: 'https://other.example#1', adoptAct: undefined });
   expect(await unchanged(async () => bind('https://other.example#1', 'again'))).toBe(false);

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { readConfig } from '../../base/config.js';
 import { ConflictError } from '../../base/errors.js';
+import { bindingOf } from '../../base/settings.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
 import { describeMissing, readJournals } from '../../operator/adopt-ledger.js';
@@ -33,7 +35,7 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
   addActorOptions(addSigningOptions(command), 'the ledger came back without the newest sends')
     .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
-    .option('--gateway', 'bind the ledger to the gateway of this environment')
+    .option('--gateway', 'bind the ledger to the gateway and API of this environment')
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print {mismatch, unknown, adopted, held, …} as JSON')
     .addHelpText(
@@ -43,7 +45,7 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
 is taken over. Name the folder of every journal of the account, those of other hosts too; \`payouts stats\` prints the whole command.
 If a journal is lost for good, --give-up its id: every payout that is queued, held or rejected then becomes unknown. Let the
 application enqueue again what it misses before that. docs/runbooks/ledger-mismatch.md has the procedure.
---gateway adopts nothing: the gateway of this environment pays what waits from now on. ${SIGNING_HELP}`,
+--gateway adopts nothing: the gateway and API (GATEWAY_API) of this environment pay what waits from now on. ${SIGNING_HELP}`,
         'payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"',
         'payouts adopt-ledger --journal /mnt/host-a/journal --journal /mnt/host-b/journal --reason "ticket 812"',
         'payouts adopt-ledger --journal /mnt/host-a/journal --give-up 5f3a1c9be207 --reason "host B burnt down"',
@@ -82,17 +84,22 @@ async function adoptGateway(
   { yes, json }: Flags,
 ): Promise<void> {
   const audience = readAudience(context.environment);
+  const { GATEWAY_PLATFORM_ID: platformId, GATEWAY_API: api } = readConfig(
+    ['GATEWAY_PLATFORM_ID', 'GATEWAY_API'],
+    context.environment,
+  );
+  const named = bindingOf({ platformId, audience, api });
   const before = await withAccount(context, async ({ ledger }) => ledger.readAudience());
-  if (before !== audience && !yes) {
+  if (before !== named && !yes) {
     const former = before === undefined ? 'no gateway yet' : `"${before}"`;
-    const question = `The ledger is bound to ${former}. Bind it to "${audience}"${describeSigning(decider)}?`;
+    const question = `The ledger is bound to ${former}. Bind it to "${named}"${describeSigning(decider)}?`;
     await confirm(question, context.terminal);
   }
-  const changed = await withOperator(context, async (operator) => operator.adoptGateway(audience, actor), decider);
-  if (json) context.writeJson({ audience, before: before ?? null, changed });
+  const changed = await withOperator(context, async (operator) => operator.adoptGateway(audience, actor, api), decider);
+  if (json) context.writeJson({ audience: named, before: before ?? null, changed });
   else if (changed)
-    context.write(`The ledger is bound to "${audience}": workers of this gateway send, all others refuse.\n`);
-  else context.write(`The ledger is bound to "${audience}" already.\n`);
+    context.write(`The ledger is bound to "${named}": workers of this gateway send, all others refuse.\n`);
+  else context.write(`The ledger is bound to "${named}" already.\n`);
 }
 
 async function defaultDirs(context: CliContext, giveUp: readonly string[]): Promise<string[]> {

@@ -76,13 +76,20 @@ export async function withGateway<Result>(
   { environment }: CliContext,
   use: (gateway: Gateway) => Promise<Result>,
 ): Promise<Result> {
-  const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY', 'GATEWAY_TIMEOUT_MS'] as const;
+  const names = [
+    'GATEWAY_PLATFORM_ID',
+    'GATEWAY_BASE_URL',
+    'GATEWAY_SECRET_KEY',
+    'GATEWAY_TIMEOUT_MS',
+    'GATEWAY_API',
+  ] as const;
   const config = readConfig(names, environment);
   const [{ openGateway }, { silentLogger }] = await Promise.all([
     import('../../gateway/open-gateway.js'),
     import('../../base/logger.js'),
   ]);
   const gateway = openGateway({
+    api: config.GATEWAY_API,
     baseUrl: config.GATEWAY_BASE_URL,
     platformId: config.GATEWAY_PLATFORM_ID,
     secretKey: config.GATEWAY_SECRET_KEY,

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.js';
 import { PayoutError } from '../../base/errors.js';
 import { formatCount, formatDuration } from '../../base/format.js';
 import { type KernelRetries, readKernelRetries, resendsForMs } from '../../base/kernel-resend.js';
-import { DEFAULT_ACCOUNT_SETTINGS, GUARD_MS } from '../../base/settings.js';
+import { ACCOUNT_SETTINGS, DEFAULT_ACCOUNT_SETTINGS, type GatewayApi, GUARD_MS } from '../../base/settings.js';
 import type { FactsGateway } from '../../gateway/gateway.js';
 import { examineConnection, type ExaminedConnection, openGateway } from '../../gateway/open-gateway.js';
 import { silentLogger } from '../../base/logger.js';
@@ -51,10 +51,10 @@ function checkCertificate({ protocol, validTo }: NonNullable<ExaminedConnection[
     : ok(detail);
 }
 
-async function checkGatewayAccount(gateway: Pick<FactsGateway, 'readBalances'>): Promise<Finding> {
+async function checkGatewayAccount(gateway: Pick<FactsGateway, 'readBalances'>, api: GatewayApi): Promise<Finding> {
   try {
     await gateway.readBalances([]);
-    return ok('platform id and secret key are right: /balance responds');
+    return ok(`platform id and secret key are right: /balance of API ${api} responds`);
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
     return problem(error.message, describeFix(error));
@@ -64,7 +64,7 @@ async function checkGatewayAccount(gateway: Pick<FactsGateway, 'readBalances'>):
 function describeFix({ code }: PayoutError): string {
   switch (code) {
     case 'GATEWAY_REJECTED':
-      return 'Check GATEWAY_PLATFORM_ID and GATEWAY_SECRET_KEY; if both are right, ask the gateway about the account.';
+      return 'Check GATEWAY_PLATFORM_ID, GATEWAY_SECRET_KEY and GATEWAY_API; if all are right, ask the gateway about the account.';
     case 'GATEWAY_INVALID_RESPONSE':
       return 'Check GATEWAY_BASE_URL: the server at that address is not the gateway.';
     default:
@@ -164,7 +164,13 @@ export function checkKernel(retries: KernelRetries, inFlightMaxMs: number): Find
 
 /** Asks nothing more of an unreachable gateway. */
 export async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
-  const { baseUrl, platformId, secretKey, timeoutMs = GATEWAY_TIMEOUT_MS } = account;
+  const {
+    api = ACCOUNT_SETTINGS.api.default,
+    baseUrl,
+    platformId,
+    secretKey,
+    timeoutMs = GATEWAY_TIMEOUT_MS,
+  } = account;
   const connection = await checkGatewayConnection(baseUrl, clock);
   yield { name: 'gateway connection', ...connection };
   // A gateway on this host gets each request at once.
@@ -174,12 +180,12 @@ export async function* checkGateway(account: AccountOptions, clock: Clock): Asyn
   }
   if (connection.status === 'problem') return;
   const gateway = openGateway({
-    ...{ baseUrl, platformId, secretKey, clock },
+    ...{ api, baseUrl, platformId, secretKey, clock },
     timeoutMs: Math.min(timeoutMs, GATEWAY_TIMEOUT_MS),
     logger: silentLogger,
   });
   try {
-    const known = await checkGatewayAccount(gateway);
+    const known = await checkGatewayAccount(gateway, api);
     yield { name: 'gateway account', ...known };
     if (known.status === 'ok') yield { name: 'gateway currencies', ...(await checkGatewayCurrencies(gateway)) };
   } finally {

@@ -6,6 +6,7 @@ import { closeRedis, connectRedis, type RedisClient } from '../../base/redis.js'
 import {
   ACCOUNT_SETTINGS,
   audienceOf,
+  bindingOf,
   CONTROL_SETTINGS,
   WORKER_COMMAND_SETTINGS,
   WORKER_SETTINGS,
@@ -103,11 +104,12 @@ async function* checkAccount(
   yield* runEach(checks, begin, platformId);
   yield* checkGateway(account, clock);
   const audience = audienceOf(account);
+  const bound = bindingOf(account);
   if (redis === undefined) {
-    yield { name: 'audience', ...(await checkAudience(undefined, audience)) };
+    yield { name: 'audience', ...(await checkAudience(undefined, bound)) };
     return;
   }
-  const bound = keyring?.for(audience);
+  const keys = keyring?.for(audience);
   // The checks of the journal report one that cannot be read.
   const readJournaled = async (): Promise<number> =>
     (await readJournal(journalDir, platformId).catch(() => undefined))?.knownReplicas ?? 0;
@@ -115,12 +117,12 @@ async function* checkAccount(
   const { ledger, queues } = opened;
   try {
     const ofLedger: Check[] = [
-      ['audience', async () => checkAudience(ledger, audience)],
+      ['audience', async () => checkAudience(ledger, bound)],
       [
         'Redis replicas',
         async () => checkRedisReplicas(ledger.connection, redisReplicas, await readJournaled(), allowVolatileRedis),
       ],
-      ...journalChecks(journalDir, ledger.connection, isSigned, bound),
+      ...journalChecks(journalDir, ledger.connection, isSigned, keys),
       ...accountChecks(ledger, queues, isSigned, pollRate),
     ];
     yield* runEach(ofLedger, begin, platformId);

@@ -4,6 +4,7 @@ import {
   describeFailure,
   type SentOutcome,
   type WithdrawConnection,
+  type WithdrawOptions,
   type WithdrawOutcome,
   type WithdrawRequest,
 } from '../gateway.js';
@@ -16,7 +17,7 @@ export interface WithdrawDialect {
   /** Below the gateway's address. */
   readonly path: string;
   /** @returns names of fields that break a rule: the values, which include an address, must not be logged */
-  prepare(request: WithdrawRequest): PreparedWithdrawal | { readonly wrong: readonly string[] };
+  prepare(request: WithdrawRequest, orderId?: string): PreparedWithdrawal | { readonly wrong: readonly string[] };
 }
 
 interface PreparedWithdrawal extends SignedRequest {
@@ -42,11 +43,11 @@ export function createWithdrawConnection(
     get usable() {
       return !used && socket.usable;
     },
-    async withdraw(request, { mayWrite }) {
+    async withdraw(request, options) {
       if (used) return { kind: 'not_sent', reason: 'this connection was already used' };
       used = true;
       try {
-        return await withdrawOnce(socket, request, mayWrite, access, dialect);
+        return await withdrawOnce(socket, request, options, access, dialect);
       } catch (error) {
         // A bug: even then the socket knows whether anything was sent.
         const reason = `unexpected: ${describeFailure(error)}`;
@@ -69,12 +70,12 @@ export function createWithdrawConnection(
 async function withdrawOnce(
   socket: GuardedSocket,
   request: WithdrawRequest,
-  mayWrite: () => boolean,
+  { mayWrite, orderId }: WithdrawOptions,
   access: GatewayAccess,
   dialect: WithdrawDialect,
 ): Promise<WithdrawOutcome> {
   const { path } = dialect;
-  const prepared = dialect.prepare(request);
+  const prepared = dialect.prepare(request, orderId);
   if ('wrong' in prepared) {
     return { kind: 'not_sent', reason: `the request breaks the gateway's rules for ${prepared.wrong.join(', ')}` };
   }

@@ -5,7 +5,6 @@ import { createQueryClient, probeBy, type QueryClient } from '../exchange/query-
 import {
   describeFailure,
   type Gateway,
-  type PaymentStatus,
   type PaymentWallet,
   type WithdrawConnection,
   type WithdrawOutcome,
@@ -16,14 +15,8 @@ import { openSocket } from '../exchange/socket.js';
 import { createWithdrawConnection, type WithdrawDialect } from '../exchange/withdraw-connection.js';
 import { classifyStop } from '../stop-sign.js';
 import { comparePayment } from '../compare-payment.js';
-import {
-  type Approve,
-  classifyWithdrawResponse,
-  type CurrencyItem,
-  type Endpoint,
-  ENDPOINTS,
-  type TransactionStatus,
-} from './endpoints.js';
+import { classifyWithdrawResponse, type Endpoint, ENDPOINTS, type TransactionStatus } from './endpoints.js';
+import { type CurrencyItem, STATUS_KIND } from '../response-fields.js';
 import { toBalanceList } from '../parse-balance.js';
 import { toCurrencyList } from '../parse-currencies.js';
 import { createRequestSigner, type RequestSigner } from './signing.js';
@@ -53,8 +46,6 @@ export interface GatewayClient extends Gateway {
   /** The balance as it came: its structure is undefined (docs/gateway-api-v1.md#open-points). */
   balance(): Promise<unknown>;
 }
-
-const STATUS_KIND: Readonly<Record<Approve, PaymentStatus['kind']>> = { 0: 'pending', 1: 'paid', 2: 'failed' };
 
 /** docs/gateway-api-v1.md#limits */
 const MIN_WITHDRAW_GAP_MS = 1_000;

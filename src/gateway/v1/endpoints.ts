@@ -4,10 +4,11 @@ import { amountField, isSameGatewayId, txhashField } from '../../base/fields.js'
 import { isSameAmount } from '../compare-payment.js';
 import { GatewayInvalidResponseError, type PaymentWallet, type WithdrawRequest } from '../gateway.js';
 import type { WithdrawClassification } from '../exchange/withdraw-connection.js';
+import { classifyWithdrawal } from '../classify-withdrawal.js';
+import { type Approve, differing, parseApprove, parseItems } from '../response-fields.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from '../payment-fields.js';
 import {
   parseDecimal,
-  parseResponse,
   parseText,
   parseWholeNumber,
   present,
@@ -35,9 +36,6 @@ type WireName<Name extends string> = Name extends `${infer Head}${infer Tail}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${WireName<Tail>}`
   : Name;
 
-/** 0 in progress, 1 completed, 2 error: docs/gateway-api-v1.md#transaction-states. */
-export type Approve = 0 | 1 | 2;
-
 /** Progress of a transaction, from `/transactionstatus`. */
 export interface TransactionStatus {
   readonly txhash: string;
@@ -49,9 +47,6 @@ export interface TransactionStatus {
   readonly isAmountNumber?: true;
   readonly fee?: string;
 }
-
-/** A currency of the gateway's list. Its fields are undefined (docs/gateway-api-v1.md#open-points), so all are kept. */
-export type CurrencyItem = Readonly<Record<string, unknown>>;
 
 interface WithdrawResult {
   /** Undefined if the response names no transaction. */
@@ -94,7 +89,7 @@ export const ENDPOINTS = {
         throw new GatewayInvalidResponseError('transactionstatus', 'it is about another txhash than the requested one');
       return {
         txhash,
-        approve: parseApprove(fields['approve']),
+        approve: parseApprove('transactionstatus', fields['approve']),
         ...present('paymentId', parseWholeNumber(fields['payment_id'])),
         ...present('addressTo', parseText(fields['address_to'])),
         ...present('amount', parseDecimal(fields['amount'])),
@@ -117,12 +112,7 @@ export const ENDPOINTS = {
     path: 'currencies',
     signedFields: ['platform_id'],
     request: z.strictObject({}),
-    parseResult: (fields): CurrencyItem[] => {
-      const list = toPlainValue(fields['list']);
-      if (!Array.isArray(list)) throw new GatewayInvalidResponseError('currencies', 'list is not an array');
-      if (list.every(isCurrency)) return list;
-      throw new GatewayInvalidResponseError('currencies', 'list contains something that is not an object');
-    },
+    parseResult: (fields) => parseItems('currencies', 'list', fields['list']),
   }),
   balance: endpoint({
     path: 'balance',
@@ -148,53 +138,10 @@ function endpoint<Shape extends z.ZodRawShape, Result>(row: Endpoint<Shape, Resu
   return row;
 }
 
-/** A missing field does not differ. */
-function differing(name: string, fields: ResponseFields, isSame: (value: unknown) => boolean): string[] {
-  const value = fields[name] ?? undefined;
-  return value === undefined || isSame(value) ? [] : [name];
-}
-
-function parseApprove(value: unknown): Approve {
-  const approve = ([0, 1, 2] as const).find((known) => parseDecimal(value) === String(known));
-  if (approve !== undefined) return approve;
-  throw new GatewayInvalidResponseError('transactionstatus', 'approve is not 0, 1 or 2');
-}
-
-function isCurrency(value: unknown): value is CurrencyItem {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/**
- * Decides what a response to `/withdraw` means; never throws.
- *
- * Both wrong decisions cost money: an operator may repeat a "rejected" payout, and "accepted" ends all doubt. So only a
- * response without contradiction is believed:
- *
- * - `result` 1 with a usable txhash is accepted at any status but 1xx, 3xx and 408, even 5xx. It can be followed by its
- *   txhash and is never sent again.
- * - `result` 1 without a txhash, or a failure with one, is unknown.
- */
+/** What a response to `/withdraw` means; never throws. */
 export function classifyWithdrawResponse(raw: RawResponse, request: WithdrawRequest): WithdrawClassification {
-  const httpStatus = raw.status;
-  const unknown = (reason: string) => ({ outcome: { kind: 'unknown', reason, httpStatus } as const, differing: [] });
-  const response = parseResponse(raw);
-  switch (response.kind) {
-    case 'unclear':
-      return unknown(response.reason);
-    case 'failed': {
-      const { fields, message } = response;
-      if (!isEmpty(fields['txhash']))
-        return unknown(`the gateway reported a failure together with a txhash: ${message}`);
-      return { outcome: { kind: 'rejected', message, httpStatus }, differing: [] };
-    }
-    case 'succeeded': {
-      const { txhash, differing } = ENDPOINTS.withdraw.parseResult(response.fields, request);
-      if (txhash === undefined) return unknown('the gateway reported success without a usable txhash');
-      return { outcome: { kind: 'accepted', gatewayId: txhash, txhash }, differing };
-    }
-  }
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === undefined || value === null || value === false || (typeof value === 'string' && value.trim() === '');
+  return classifyWithdrawal(raw, ['txhash'], (fields) => {
+    const { txhash, differing } = ENDPOINTS.withdraw.parseResult(fields, request);
+    return { names: txhash === undefined ? undefined : { gatewayId: txhash, txhash }, differing };
+  });
 }

@@ -21,7 +21,7 @@ export interface SenderRuntime {
   /** How long the journal's files are kept. */
   readonly journalKeptMs: number;
   readonly gateway: WithdrawGateway;
-  /** See `PAYOUT_AUDIENCE`. */
+  /** What the ledger is bound to: gateway and API, see `bindingOf`. */
   readonly audience: string;
   readonly pacer: Pacer;
   readonly settings: Pick<

@@ -5,6 +5,7 @@ import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal } from '../../journal/send-journal.js';
 import { formatDuration } from '../../base/format.js';
 import { errorCode, type ErrorCode } from '../../base/errors.js';
+import { orderIdOf } from '../../ledger/order-id.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { BeginSend, CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
 import { OwnOutcomeRecorder, type OnUnrecordable, type StopGrace } from './own-outcome-recorder.js';
@@ -238,7 +239,7 @@ export class Sender {
     this.#sends.release(attempt);
     const over = new AbortController();
     void this.#resetOnceOthersMaySend(connection, over.signal);
-    const outcome = await connection.withdraw(request, { mayWrite });
+    const outcome = await connection.withdraw(request, { mayWrite, orderId: orderIdOf(attempt) });
     over.abort();
     if (outcome.kind === 'not_sent') {
       const report = await this.#notSent(attempt, outcome.reason);

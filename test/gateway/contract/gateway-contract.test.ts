@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Gateway, WithdrawConnection } from '../../../src/gateway/gateway.js';
-import { clientOf, SECRET_KEY } from '../support/test-client.js';
+import { clientOf, SECRET_KEY, v2Of } from '../support/test-client.js';
 import { GATEWAY_CONTRACT, type GatewaySubject } from './gateway-contract.js';
 
 const V1: GatewaySubject = {
@@ -8,6 +8,13 @@ const V1: GatewaySubject = {
   request: { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456789' },
   acceptedId: 'abc',
   accepted: '{"result":1,"txhash":"abc","payment_id":10,"amount":1.5}',
+  contradictory: [
+    '{"result":1,"payment_id":10,"amount":1.5}',
+    '{"result":1,"txhash":""}',
+    '{"result":1,"txhash":null}',
+    '{"result":0,"message":"no such coin","txhash":"abc"}',
+    '{"result":true,"txhash":"abc"}',
+  ],
   rejected: (message) => JSON.stringify({ result: 0, message }),
   status: {
     pending: '{"result":1,"txhash":"abc","approve":0}',
@@ -18,9 +25,38 @@ const V1: GatewaySubject = {
   secretsOf: (request) => [/hash=([0-9a-f]{64})$/.exec(request)?.[1] ?? ''],
 };
 
-describe('the first generation of the API', () => {
+const V2: GatewaySubject = {
+  ...V1,
+  open: (baseUrl, withinMs) => v2Of({ baseUrl }, { timeoutMs: withinMs, withdrawTimeoutMs: withinMs }),
+  accepted: '{"result":1,"paymentId":10,"amount":"1.5","transactionId":"abc"}',
+  contradictory: [
+    '{"result":1,"paymentId":10,"amount":"1.5"}',
+    '{"result":1,"txhash":"abc"}',
+    ...['""', 'null', '0', '"0"', '-7', '1.5', '1e3', 'true', '[7]', '"a b"'].map(
+      (id) => `{"result":1,"transactionId":${id}}`,
+    ),
+    '{"result":0,"message":"no such coin","transactionId":"abc"}',
+    '{"result":0,"message":"no such coin","transactionId":0}',
+    '{"result":0,"message":"no such coin","txhash":"abc"}',
+    '{"result":true,"transactionId":"abc"}',
+  ],
+  status: {
+    pending: '{"result":1,"approve":0,"txhash":""}',
+    paid: '{"result":1,"approve":1,"txhash":"abc"}',
+    failed: '{"result":1,"approve":2}',
+  },
+  found: '{"result":1,"approve":0,"transactionId":"abc"}',
+  secretsOf: (request) => [/x-signature: ([0-9a-f]{64})\r\n/i.exec(request)?.[1] ?? ''],
+};
+
+const DIALECTS: readonly (readonly [string, GatewaySubject])[] = [
+  ['the first generation of the API', V1],
+  ['the second generation of the API', V2],
+];
+
+describe.each(DIALECTS)('%s', (_name, subject) => {
   it.each(GATEWAY_CONTRACT)('$name', async ({ check }) => {
-    await expect(check(V1)).resolves.toBeUndefined();
+    await expect(check(subject)).resolves.toBeUndefined();
   });
 });
 
@@ -88,6 +124,14 @@ const BROKEN: Readonly<Record<string, Break>> = {
   'a status that the gateway refuses or does not give is an error, never a status': (gateway) => ({
     getStatus: async (id) => gateway.getStatus(id).catch(() => ({ kind: 'failed' as const })),
   }),
+  'an order id is sent with a withdrawal, and finds its payment; a refusal of the look-up finds none': (gateway) => ({
+    ...withdrawing(
+      (withdraw) =>
+        async (request, { mayWrite }) =>
+          withdraw(request, { mayWrite }),
+    )(gateway),
+    findPayment: async () => Promise.resolve({ kind: 'paid', gatewayId: 'abc' }),
+  }),
   'no outcome and no error contains a secret, even if the gateway repeats it': (gateway) => ({
     ...withdrawing(
       (withdraw) =>
@@ -102,12 +146,12 @@ it('each rule has a gateway that breaks it', () => {
   expect(Object.keys(BROKEN)).toEqual(GATEWAY_CONTRACT.map(({ name }) => name));
 });
 
-describe('a gateway that breaks the rule is found', () => {
+describe.each(DIALECTS)('%s: a gateway that breaks the rule is found', (_name, subject) => {
   it.each(GATEWAY_CONTRACT)('$name', async ({ name, check }) => {
     const open: GatewaySubject['open'] = (baseUrl, withinMs) => {
-      const gateway = V1.open(baseUrl, withinMs);
+      const gateway = subject.open(baseUrl, withinMs);
       return { ...gateway, ...BROKEN[name]?.(gateway) };
     };
-    await expect(check({ ...V1, open })).rejects.toMatchObject({ name: 'AssertionError' });
+    await expect(check({ ...subject, open })).rejects.toMatchObject({ name: 'AssertionError' });
   });
 });

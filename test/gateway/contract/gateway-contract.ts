@@ -19,8 +19,12 @@ export interface GatewaySubject {
   readonly acceptedId: string;
   /** Bodies of HTTP 200. */
   readonly accepted: string;
+  /** Neither an acceptance nor a refusal, although it looks like one: without the payment's name, or a failure with it. */
+  readonly contradictory: readonly string[];
   readonly rejected: (message: string) => string;
   readonly status: Readonly<Record<PaymentStatus['kind'], string>>;
+  /** The answer to a look-up by order id. Absent if the gateway has none. */
+  readonly found?: string;
   /** In no outcome and no error. */
   readonly secretKey: string;
   /** What no outcome and no error may contain, of a request as received: its signature or login. */
@@ -35,6 +39,8 @@ export interface ContractRule {
 }
 
 const WITHIN_MS = 400;
+
+const ORDER_ID = '5f3a9c1e7b2d4860a1b2c3d4e5f60718';
 
 export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
@@ -115,6 +121,7 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
         responding(httpResponse(502, '<html>Bad gateway</html>')),
         responding(httpResponse(200, '')),
         responding(httpResponse(200, '{}')),
+        ...subject.contradictory.map((body) => responding(httpResponse(200, body))),
         { onRequest: ({ stream }) => void stream.end(cut) },
         { onRequest: ({ stream }) => void stream.end() },
         { onRequest: ({ reset }) => void setImmediate(reset) },
@@ -177,6 +184,28 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
       );
       await ask(subject, responding(httpResponse(502, '<html>')), async (gateway) =>
         assert.rejects(gateway.getStatus(subject.acceptedId), GatewayUnavailableError),
+      );
+    },
+  },
+  {
+    name: 'an order id is sent with a withdrawal, and finds its payment; a refusal of the look-up finds none',
+    check: async (subject) => {
+      const { outcome, server } = await attempt(
+        subject,
+        responding(httpResponse(200, subject.accepted)),
+        async (connection) => send(connection, subject, true, ORDER_ID),
+      );
+      assert.equal(outcome.kind, 'accepted');
+      const isSent = server.requests[0]?.includes(ORDER_ID);
+      await ask(subject, responding(httpResponse(200, subject.found ?? '')), async (gateway) => {
+        assert.equal(gateway.findPayment !== undefined, subject.found !== undefined);
+        assert.equal(isSent, subject.found !== undefined);
+        const found = await gateway.findPayment?.(ORDER_ID);
+        if (subject.found !== undefined) assert.equal(found?.gatewayId, subject.acceptedId);
+      });
+      if (subject.found === undefined) return;
+      await ask(subject, responding(httpResponse(200, subject.rejected('not found'))), async (gateway) =>
+        assert.rejects(async () => gateway.findPayment?.(ORDER_ID), GatewayRejectedError),
       );
     },
   },
@@ -244,8 +273,13 @@ async function ask(
   }
 }
 
-async function send(connection: WithdrawConnection, { request }: GatewaySubject, may = true): Promise<WithdrawOutcome> {
-  return connection.withdraw(request, { mayWrite: () => may });
+async function send(
+  connection: WithdrawConnection,
+  { request }: GatewaySubject,
+  may = true,
+  orderId?: string,
+): Promise<WithdrawOutcome> {
+  return connection.withdraw(request, { mayWrite: () => may, ...(orderId !== undefined && { orderId }) });
 }
 
 function responding(response: Buffer): RawGatewayBehaviour {

@@ -32,7 +32,9 @@ export const groups = {
     tests: ledger.tests('redis-durability durability'),
   },
   gateway: {
-    mutate: gateway.src('v1/signing v1/endpoints exchange/responses compare-payment'),
+    mutate: gateway.src(
+      'v1/signing v1/endpoints exchange/responses compare-payment classify-withdrawal response-fields',
+    ),
     tests: gateway.tests('messages gateway-client.read'),
   },
   sender: {
