@@ -61,7 +61,7 @@ local function check(change)
   if refusal then return refusal end
   -- A status that comes late, when an operator has given another gatewayId.
   if from == 'in_progress' and change.gatewayId ~= '' and
-      not is_same_gateway_id(redis.call('HGET', change.record, 'gatewayId'), change.gatewayId) then
+      not is_same_gateway_id(payout.gatewayId, change.gatewayId) then
     return { -12, payout.attempt }
   end
   local key = change.gatewayId ~= '' and to == 'in_progress' and gateway_id_key(change.gatewayId)
