@@ -84,9 +84,12 @@ export class RedisSenderLedger implements SenderLedger {
     const reply = await run('renew-lease', [owner, epoch]);
     if (!Array.isArray(reply)) return undefined;
     const [heartbeat, outboxed, objections, unanswered, inFlightMs] = reply as [number, number, number, string, string];
+    const [ledgerId, sends, last, acts, keptActs, sending] = (reply as unknown[]).slice(5);
     this.#outbox = { isEmpty: outboxed === 0, at: askedAt };
     const arrivesForMs = unanswered === '' ? 0 : inFlightMs === '' ? UNKNOWN_IN_FLIGHT_MS : Number(inFlightMs);
-    return { heartbeat, isObjectedTo: objections > 0, arrivesForMs };
+    const line = { ledgerId: String(ledgerId), sendCount: Number(sends), last: String(last) };
+    const glance = { ...line, acts: Number(acts), keptActs: Number(keptActs), sending: Number(sending) };
+    return { heartbeat, isObjectedTo: objections > 0, arrivesForMs, glance };
   }
 
   async releaseLease({ owner, epoch }: Lease): Promise<void> {

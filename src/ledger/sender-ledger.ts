@@ -9,7 +9,7 @@ import { isPayoutState, type KeptState, type PayoutState } from './states.js';
 export interface LeaseView {
   readonly owner: string;
   readonly epoch: number;
-  /** Raised by the holder about every second. */
+  /** Raised by the holder about every two seconds. */
   readonly heartbeat: number;
   /** The holder gave the lease back after its last response. */
   readonly released: boolean;
@@ -225,6 +225,13 @@ export interface LeaseRenewal {
   readonly isObjectedTo: boolean;
   /** How long from now on a request without a response may still arrive, in ms; its sender may have reset it meanwhile. */
   readonly arrivesForMs: number;
+  readonly glance: LedgerGlance;
+}
+
+/** What a heartbeat sees of the ledger. While it is what the holder knows, the ledger need not be read. */
+export interface LedgerGlance extends Pick<SenderView, 'ledgerId' | 'sendCount' | 'last' | 'acts' | 'keptActs'> {
+  /** How many payouts are in `sending`. */
+  readonly sending: number;
 }
 
 export interface SenderLedger {

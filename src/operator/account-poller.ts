@@ -118,7 +118,7 @@ export class AccountPoller {
     return this.observation;
   }
 
-  /** As {@link visit}, but also waits for the first heartbeat, little more than a second. */
+  /** As {@link visit}, but also waits for the first heartbeat, little more than two seconds. */
   async visitSender(): Promise<Observation> {
     await this.visit();
     const isDecided = (): boolean => this.observation.ledger?.life.kind !== 'checking';
@@ -251,11 +251,11 @@ type SenderLife =
   /** `silentMs`: since the heartbeat's last seen rise, or the start of the watch. */
   | (LeaseHolder & { readonly kind: 'alive' | 'silent'; readonly silentMs: number });
 
-/** The heartbeat rises every second; a busy machine may miss one. */
-const ALIVE_WITHIN_MS = 2_800;
+/** The heartbeat rises every two seconds; a busy machine may miss one. */
+const ALIVE_WITHIN_MS = 4_800;
 
-/** A live sender is seen this long after the first look, in ms: a second and a reserve. */
-const FIRST_HEARTBEAT_WITHIN_MS = 1_300;
+/** A live sender is seen this long after the first look, in ms: two seconds and a reserve. */
+const FIRST_HEARTBEAT_WITHIN_MS = 2_300;
 
 /** A rise after a longer pause says nothing about the present. */
 const HEARTBEAT_GAP_MAX_MS = 1_500;

@@ -45,8 +45,8 @@ interface LedgerFacts {
 /** A busy machine must not look like a Redis that is down. */
 const READ_WITHIN_MS = 5_000;
 
-/** A busy machine may miss a heartbeat, which is due every second. */
-const LISTEN_MS = 2_500;
+/** A busy machine may miss a heartbeat, which is due every two seconds. */
+const LISTEN_MS = 4_500;
 
 /** Looks until a heartbeat shows that the sender lives, for {@link LISTEN_MS} at most. */
 export async function observeAccount(account: Pick<AccountAccess, 'ledger' | 'queues'>): Promise<Observation> {
@@ -67,7 +67,7 @@ export async function observeAccount(account: Pick<AccountAccess, 'ledger' | 'qu
 
 const LOOK_AGAIN_MS = 100;
 
-/** Waits up to two seconds for a heartbeat of the sender: only that proves life. */
+/** Waits up to {@link LISTEN_MS} for a heartbeat of the sender: only that proves life. */
 export async function readAccountSummary(account: AccountAccess, options: AdviceOptions): Promise<AccountSummary> {
   const { connection } = account.ledger;
   const { platformId } = connection;

@@ -20,7 +20,7 @@ export function defineStatusCommand(command: Command, context: CliContext): void
     .addHelpText(
       'after',
       help(
-        `The first line is the headline of the dashboard. It takes a second or two, because only a heartbeat shows that a sender lives.
+        `The first line is the headline of the dashboard. It takes a second or two, and five without a sender, because only a heartbeat shows that one lives.
 Exit code 1: nothing is sent, and an operator must act.`,
         'payouts status',
         'payouts status --json | jq -r .headline',

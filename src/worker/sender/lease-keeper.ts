@@ -2,7 +2,7 @@ import { isAborted, onAnyClock } from '../../base/clock.js';
 import { UnsupportedFormatError } from '../../base/errors.js';
 import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import { describeJournal } from '../../journal/send-journal.js';
-import { isSameLease, type Lease, type SenderView } from '../../ledger/sender-ledger.js';
+import { isSameLease, type Lease, type LedgerGlance, type SenderView } from '../../ledger/sender-ledger.js';
 import type { JournalAudit } from './journal-audit.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
@@ -21,6 +21,10 @@ export interface HeldLease {
   readonly arrivesUntil: () => number;
   /** The last one that the ledger acknowledged. */
   readonly heartbeat: () => number;
+  /** What that one saw of the ledger; undefined before the first. */
+  readonly glance: () => LedgerGlance | undefined;
+  /** Aborted by the next one. */
+  readonly nextHeartbeat: () => AbortSignal;
   /** From then on another process may be the sender, on the clock's scale; a heartbeat moves it. */
   readonly heldUntil: () => number;
   /** Whether this process, or its machine, stood still for the lease time. The lease is lost then. */
@@ -35,6 +39,15 @@ export interface HeldLease {
   stopHeartbeat(): void;
 }
 
+/** What heartbeats brought. */
+interface Acknowledged {
+  heartbeat: number;
+  glance: LedgerGlance | undefined;
+  heldUntil: number;
+  arrivesUntil: number;
+  next: AbortController;
+}
+
 type Acquired = Readonly<{ acquiredFrom: number; lost: AbortController; stoodStill: () => boolean }>;
 
 const LOST_MESSAGES = {
@@ -43,7 +56,8 @@ const LOST_MESSAGES = {
   stalled: 'the disk of the send journal does not answer; giving up the lease',
   stoodStill: 'this process or its machine stood still, so another may have sent meanwhile; giving up the lease',
 } as const;
-const HEARTBEAT_EVERY_MS = 1_000;
+/** One more command a second for each account would tell others of nothing sooner than they act on it. */
+const HEARTBEAT_EVERY_MS = 2_000;
 /** A heartbeat without a reply takes no longer, on a process that runs. */
 const HEARTBEAT_TAKES_MS = 6_000;
 /** Comparing reads much, and only an operator can resolve a mismatch. */
@@ -128,7 +142,10 @@ export class LeaseKeeper {
     const stop = new AbortController();
     const wonAt = clock.now();
     // The heartbeat covers the quarantine: others would otherwise take over from a holder that only waits.
-    const acknowledged = { heartbeat: 0, heldUntil: acquiredFrom + settings.leaseMs, arrivesUntil: Infinity };
+    const acknowledged: Acknowledged = {
+      ...{ heartbeat: 0, glance: undefined, next: new AbortController() },
+      ...{ heldUntil: acquiredFrom + settings.leaseMs, arrivesUntil: Infinity },
+    };
     void this.#keepAlive(lease, acknowledged, acquired, stop.signal);
     try {
       const view = await senderLedger.readSender();
@@ -143,6 +160,8 @@ export class LeaseKeeper {
         firstSendAt: wonAt + holdOffMs,
         arrivesUntil: () => Math.min(arrivesUntil, acknowledged.arrivesUntil),
         heartbeat: () => acknowledged.heartbeat,
+        glance: () => acknowledged.glance,
+        nextHeartbeat: () => acknowledged.next.signal,
         heldUntil: () => acknowledged.heldUntil,
         stoodStill,
         lost: lost.signal,
@@ -191,12 +210,13 @@ export class LeaseKeeper {
 
   async #keepAlive(
     lease: Lease,
-    acknowledged: { heartbeat: number; heldUntil: number; arrivesUntil: number },
+    acknowledged: Acknowledged,
     { lost, stoodStill }: Acquired,
     stop: AbortSignal,
   ): Promise<void> {
     const { clock, senderLedger, settings, logger } = this.#runtime;
     while (!stop.aborted && !stoodStill()) {
+      let againMs = this.#lookEveryMs;
       // Not given back: others take over as from a process that died.
       if (this.#audit.refuseStalled()) {
         logger.error({ epoch: lease.epoch }, LOST_MESSAGES.stalled);
@@ -214,16 +234,20 @@ export class LeaseKeeper {
           return;
         }
         acknowledged.heartbeat = renewal.heartbeat;
+        acknowledged.glance = renewal.glance;
         // Each reply is true from its moment on: the earliest counts.
         const arrivesUntil = clock.now() + onAnyClock(renewal.arrivesForMs);
         acknowledged.arrivesUntil = Math.min(acknowledged.arrivesUntil, arrivesUntil);
         acknowledged.heldUntil = renewal.isObjectedTo ? askedAt : askedAt + settings.leaseMs;
+        acknowledged.next.abort();
+        acknowledged.next = new AbortController();
       } catch (error) {
-        // begin-send checks the lease before every send.
+        // begin-send checks the lease before every send. The lease time runs on, so the next try comes sooner.
+        againMs /= 2;
         logger.debug({ error: (error as Error).message }, 'heartbeat failed');
       }
       if (stoodStill()) return;
-      await clock.sleep(this.#lookEveryMs, stop);
+      await clock.sleep(againMs, stop);
     }
   }
 }

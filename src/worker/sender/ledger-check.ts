@@ -6,7 +6,7 @@ import {
   snapshotJournal,
 } from '../../journal/find-mismatch.js';
 import { JournalDamagedError, type ReadableJournal } from '../../journal/send-journal.js';
-import type { SendAttempt, SenderView } from '../../ledger/sender-ledger.js';
+import type { LedgerGlance, SendAttempt, SenderView } from '../../ledger/sender-ledger.js';
 import type { HeldLease } from './lease-keeper.js';
 import type { LineOfSends, OwnSends } from './own-sends.js';
 import type { SenderRuntime } from './sender-runtime.js';
@@ -24,8 +24,8 @@ const OTHER_SENDS: LedgerMismatch = {
   reason: 'Redis came back older than it was: its last send differs from the one that this process began.',
 };
 
-/** A deleted record leaves count and last token as they are. One script for the newest sends, so not at each look. */
-const COMPARE_SENDS_EVERY_MS = 20_000;
+/** A deleted record leaves count and last token as they are. One script for the newest sends, so at every second look. */
+const COMPARE_SENDS_EVERY_MS = 15_000;
 
 /**
  * Compares the ledger with what the sender knows, from memory and journal. Reading the ledger throws
@@ -64,6 +64,14 @@ export class LedgerCheck {
 
   get otherLedger(): LedgerMismatch {
     return OTHER_LEDGER;
+  }
+
+  /** Whether the ledger is as this process knows it, so that no comparison would find anything. */
+  isAsKnown({ ledgerId, sendCount, last, acts, keptActs, sending }: LedgerGlance): boolean {
+    const { line, hasCurrent } = this.sends;
+    const isSameLedger =
+      ledgerId === this.heldLease.view.ledgerId && sendCount === line.sendCount && last === line.last;
+    return isSameLedger && acts === this.#runtime.journal.acts && keptActs >= acts && sending <= (hasCurrent ? 1 : 0);
   }
 
   async findMismatch(): Promise<LedgerMismatch | undefined> {

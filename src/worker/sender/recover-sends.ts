@@ -1,4 +1,4 @@
-import { every } from '../../base/clock.js';
+import { followSignals, isAborted, untilAborted } from '../../base/clock.js';
 import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
@@ -74,6 +74,16 @@ export class SendRecovery {
     }
   }
 
+  /** The last heartbeat saw of the ledger what this process knows. */
+  get isAsKnown(): boolean {
+    const glance = this.#check.heldLease.glance();
+    return glance !== undefined && this.#check.isAsKnown(glance);
+  }
+
+  get nextHeartbeat(): AbortSignal {
+    return this.#check.heldLease.nextHeartbeat();
+  }
+
   /**
    * Works without sends too, and records the last outcome again, in case the ledger lost it.
    * @returns why nothing may be sent from this ledger any more
@@ -119,28 +129,44 @@ export class SendRecovery {
   }
 }
 
-const RECOVER_EVERY_MS = 2_000;
+/** At the latest. What a heartbeat shows is looked into at once. */
+const LOOK_EVERY_MS = 10_000;
 /** The job of a younger change is being added right now. */
 const OUTBOX_AGE_MS = 2_000;
 
-/** Repairs attempts without an outcome and payouts without a job, beside the sends, until the signal is aborted. */
+/**
+ * Repairs attempts without an outcome and payouts without a job, beside the sends, until the signal is aborted. Each
+ * heartbeat shows whether the ledger is as this process knows it: then nothing of it is read.
+ */
 export async function recoverRegularly(
   { clock, relayOutbox, logger }: Pick<SenderRuntime, 'clock' | 'relayOutbox' | 'logger'>,
   recovery: SendRecovery,
   onMismatch: (mismatch: LedgerMismatch) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  let lookedAt = Number.NEGATIVE_INFINITY;
   const recover = async (): Promise<void> => {
-    await recovery.resolveLeftovers();
-    const mismatch = await recovery.checkLedger();
-    if (mismatch !== undefined) onMismatch(mismatch);
+    const now = clock.now();
+    if (!recovery.isAsKnown || now - lookedAt >= LOOK_EVERY_MS) {
+      await recovery.resolveLeftovers();
+      const mismatch = await recovery.checkLedger();
+      if (mismatch !== undefined) onMismatch(mismatch);
+      lookedAt = now;
+    }
     const payouts = await relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
     if (payouts > 0) logger.info({ payouts }, 'checked payouts whose job may have been missing');
   };
-  const onError = ({ message }: Error): void => {
-    logger.warn({ error: message }, 'recovery was interrupted, will try again');
-  };
-  await every(RECOVER_EVERY_MS, recover, { clock, signal, onError });
+  while (!isAborted(signal)) {
+    // Taken first: a heartbeat during the work is not missed.
+    const next = followSignals(signal, recovery.nextHeartbeat);
+    try {
+      await recover();
+    } catch (error) {
+      logger.warn({ error: (error as Error).message }, 'recovery was interrupted, will try again');
+    }
+    await untilAborted(next.signal);
+    next.end();
+  }
 }
 
 /** Reports a rejected begin, and resolves leftovers that block it. */

@@ -77,7 +77,7 @@ it('a lease raises the epoch each time it is taken, and its heartbeat starts fro
 
 it('a lease is renewed and given back by its holder only, and then gives no rights', async () => {
   const old = await takeLease(sender, 'one');
-  expect(await sender.renewLease(old)).toEqual({ heartbeat: 1, isObjectedTo: false, arrivesForMs: 0 });
+  expect(await sender.renewLease(old)).toMatchObject({ heartbeat: 1, isObjectedTo: false, arrivesForMs: 0 });
   expect((await readLease())?.heartbeat).toBe(1);
   const held = await takeLease(sender, 'two');
   for (const wrong of [old, { owner: 'two', epoch: 1 }, { owner: 'one', epoch: 2 }]) {
@@ -94,8 +94,23 @@ it('a lease is renewed and given back by its holder only, and then gives no righ
   const next = await takeLease(sender, 'three');
   expect(await readLease()).toEqual({ owner: 'three', epoch: 3, heartbeat: 0, released: false });
   await sender.object(OBJECTION);
-  expect(await sender.renewLease(next)).toEqual({ heartbeat: 1, isObjectedTo: true, arrivesForMs: 0 });
+  expect(await sender.renewLease(next)).toMatchObject({ heartbeat: 1, isObjectedTo: true, arrivesForMs: 0 });
   expect(await redis.hget(keys.sender, 'released')).toBe('0');
+});
+
+it('a heartbeat sees which ledger it is, its sends and acts, and what is being sent', async () => {
+  const lease = await holdWithPayout();
+  await enqueue('q');
+  const { ledgerId } = await sender.readSender();
+  const glance = async () => (await sender.renewLease(lease))?.glance;
+  expect(await glance()).toEqual({ ledgerId, sendCount: 0, last: '', acts: 0, keptActs: 0, sending: 0 });
+  const asked = await nextBegin(sender, lease, 'p');
+  await sender.beginSend(asked);
+  await rig.pause('holiday');
+  const seen = { ledgerId, sendCount: 1, last: asked.token, acts: 1, sending: 1 };
+  expect(await glance()).toEqual({ ...seen, keptActs: 0 });
+  await sender.noteKept(1, []);
+  expect(await glance()).toEqual({ ...seen, keptActs: 1 });
 });
 
 /** Asks for `change`d instead of what would be right, and sees that a rejection leaves no trace. */
@@ -177,12 +192,8 @@ it('begin is refused by a ledger that counts fewer acts of people, and tells how
   const differs = { kind: 'sends_differ', sendCount: 0, last: '', acts };
   expect(await refuse(lease, { acts: acts + 1 })).toEqual(differs);
   const asked = await nextBegin(sender, lease, 'p');
-  expect(await sender.beginSend({ ...asked, acts: acts - 1 })).toEqual({
-    kind: 'begun',
-    sendCount: 1,
-    acts,
-    isIndexed: true,
-  });
+  const begun = { kind: 'begun', sendCount: 1, acts, isIndexed: true };
+  expect(await sender.beginSend({ ...asked, acts: acts - 1 })).toEqual(begun);
 });
 
 it('begin is refused by a ledger that saw fewer heartbeats than it acknowledged: it came back older', async () => {

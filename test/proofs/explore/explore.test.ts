@@ -56,7 +56,7 @@ describe('explore', () => {
   it('leaves out what was explored before, and still finds what a mistake breaks', async () => {
     const pruned = { deviations: 1, kinds: ['stop'], isFocused: true, isPruned: true } as const;
     const options = { pieces: plant('no guard before the write'), stopAtFirst: true };
-    expect((await explore(SLOW, pruned, options)).findings).toHaveLength(1);
+    expect((await explore(scenarioOf('plain'), pruned, options)).findings).toHaveLength(1);
     const held = { ...pruned, kinds: ['hold'] as const };
     const all = await explore(SLOW, { ...held, isPruned: false });
     expect((await explore(SLOW, held)).runs).toBeLessThan(all.runs);

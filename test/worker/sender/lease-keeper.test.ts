@@ -73,12 +73,12 @@ it('a holder that waits for such a request hears from its sender that it was res
   await rig.clock.advance(5_000);
   expect(arrivesUntil()).toBe(startedAt + onAnyClock(900_000));
   await rig.ledger.finishSend(attempt, { kind: 'unknown', reason: 'it was reset' }, NO_BREAKER, IN_FLIGHT_MAX_MS);
-  await rig.clock.advance(1_000);
+  await rig.clock.advance(2_000);
   const until = rig.clock.now() + onAnyClock(IN_FLIGHT_MAX_MS);
-  expect(arrivesUntil()).toBeGreaterThan(until - 1_001);
+  expect(arrivesUntil()).toBeGreaterThan(until - 2_001);
   expect(arrivesUntil()).toBeLessThanOrEqual(until);
   await rig.ledger.finishSend(attempt, { kind: 'accepted', gatewayId: 'h' }, NO_BREAKER, 0);
-  await rig.clock.advance(1_000);
+  await rig.clock.advance(2_000);
   expect(arrivesUntil()).toBeLessThanOrEqual(rig.clock.now());
 });
 
@@ -102,16 +102,41 @@ it('acquire makes its journal known, and forgets those out of use', async () => 
   expect(held.view.journals.map(({ journalId }) => journalId)).toEqual(['j-mine', 'j-new']);
 });
 
-it('a held lease has a heartbeat at once and every second until it is given back', async () => {
+it('a held lease has a heartbeat at once and every two seconds until it is given back', async () => {
   const held = await rig.acquire();
   await rig.advance(0);
   expect((await rig.lease())?.heartbeat).toBe(1);
-  await rig.advance(5_500);
-  expect((await rig.lease())?.heartbeat).toBe(6);
+  await rig.advance(9_500);
+  expect((await rig.lease())?.heartbeat).toBe(5);
   await held.release();
   await rig.advance(5_000);
-  expect(await rig.lease()).toMatchObject({ owner: 'me', heartbeat: 6, released: true });
+  expect(await rig.lease()).toMatchObject({ owner: 'me', heartbeat: 5, released: true });
   expect([held.lost.aborted, rig.logged]).toEqual([false, [ACQUIRED]]);
+});
+
+it('a held lease has five heartbeats in its time, however short that is, and twice as many tries without a reply', async () => {
+  const held = await rig.acquire(rig.makeKeeper({ leaseMs: 1_000 }));
+  await rig.advance(950);
+  expect([held.heartbeat(), held.heldUntil() - rig.clock.now()]).toEqual([5, 850]);
+  const triedAt: number[] = [];
+  rig.before.renewLease = () => {
+    triedAt.push(rig.clock.now());
+    throw new Error('Redis unavailable');
+  };
+  await rig.advance(1_000);
+  expect(triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0))).toEqual(Array(9).fill(100));
+});
+
+it('a held lease knows what its last heartbeat saw of the ledger, and says when the next is there', async () => {
+  const held = await rig.acquire();
+  const { ledgerId } = held.view;
+  expect(held.glance()).toEqual({ ledgerId, sendCount: 0, last: '', acts: 0, keptActs: 0, sending: 0 });
+  const next = held.nextHeartbeat();
+  const { token } = await rig.begin(held.lease);
+  expect([held.glance()?.sendCount, next.aborted]).toEqual([0, false]);
+  await rig.advance(2_000);
+  expect(held.glance()).toEqual({ ledgerId, sendCount: 1, last: token, acts: 0, keptActs: 0, sending: 1 });
+  expect([next.aborted, held.nextHeartbeat().aborted]).toEqual([true, false]);
 });
 
 it('a held lease is lost once a heartbeat finds another holder, who is not disturbed', async () => {
@@ -131,12 +156,12 @@ it.each([3, 1])(
   'a held lease is lost when the ledger comes back as it was some heartbeats ago: %i',
   async (forgotten) => {
     const held = await rig.acquire();
-    await rig.advance(3_000);
+    await rig.advance(6_000);
     const copy = rig.ledger.snapshot();
-    await rig.advance(forgotten * 1_000);
+    await rig.advance(forgotten * 2_000);
     expect(held.heartbeat()).toBe((await rig.lease())?.heartbeat);
     rig.ledger.restore(copy);
-    await rig.advance(1_000);
+    await rig.advance(2_000);
     expect(held.lost.aborted).toBe(true);
     expect(rig.logged).toContain('warn the ledger came back older; giving up the lease');
   },
@@ -146,7 +171,7 @@ it('a held lease is given up, and left to die, once the disk of the journal hang
   const held = await rig.acquire();
   const before = await rig.lease();
   rig.isStalled = true;
-  await rig.advance(1_000);
+  await rig.advance(2_000);
   expect(held.lost.aborted).toBe(true);
   rig.isStalled = false;
   await rig.advance(LEASE_MS);
@@ -180,7 +205,7 @@ it.each([
 it('a held lease is lost as soon as a send asks whether the process stood still', async () => {
   const held = await rig.acquire();
   await rig.advance(1_100);
-  rig.suspendedMs = STANDSTILL_MS - 1_000;
+  rig.suspendedMs = STANDSTILL_MS - 2_000;
   expect([held.stoodStill(), held.lost.aborted]).toEqual([false, false]);
   rig.suspendedMs += STANDSTILL_MS;
   expect([held.stoodStill(), held.lost.aborted]).toEqual([true, true]);
@@ -374,7 +399,7 @@ it('an objection keeps the lease from being taken, and is looked for every few s
   rig.mismatch = 'an older copy';
   const watching = rig.watch();
   await rig.advance(39_000);
-  expect(rig.comparedAt).toHaveLength(10);
+  expect(rig.comparedAt).toHaveLength(8);
   expect(watching.held).toBeUndefined();
   expect(await rig.lease()).toMatchObject({ epoch: 1 });
   rig.mismatch = undefined;
@@ -404,7 +429,7 @@ it.each<[string, () => unknown]>([
   expect(rig.comparedAt).toHaveLength(1);
   rig.ledger.restore(older);
   await change();
-  await rig.advance(1_000);
+  await rig.advance(2_000);
   expect(rig.comparedAt).toHaveLength(2);
   await rig.advance(2_000);
   expect(rig.comparedAt).toHaveLength(2);

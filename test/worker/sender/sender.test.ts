@@ -5,8 +5,9 @@ import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { UnreadableRecordError } from '../../../src/base/errors.js';
 import { recoverRegularly } from '../../../src/worker/sender/recover-sends.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { alterPayout } from '../../world/world-ledger.js';
+import { alterPayout, putPayout, setFields } from '../../world/world-ledger.js';
 import {
   GUARD_MS,
   HOLD_OFF_MS,
@@ -358,30 +359,121 @@ it('checkLedger tells the last outcome to a ledger that forgot it', async () => 
   expect(await rig.stateOf()).toBe('in_progress');
 });
 
+const alterLedger = (fields: Record<string, string | number>) => {
+  setFields(rig.ledger, rig.ledger.connection.keys.ledger, fields);
+};
+
+/** The journal has the act, and Redis lost that it does. */
+async function alterKept() {
+  await rig.journal.noteActs({ at: 0, count: 1, ended: [] });
+  alterLedger({ acts: 1, keptActs: 0 });
+}
+
+function recovering(relayOutbox: SenderRuntime['relayOutbox'] = async () => Promise.resolve(0)) {
+  const [found, end]: [unknown[], AbortController] = [[], new AbortController()];
+  const runtime = { ...rig.runtime, relayOutbox };
+  const running = recoverRegularly(runtime, rig.sender.recovery, (what) => void found.push(what), end.signal);
+  const ended = async () => {
+    end.abort();
+    await running;
+  };
+  return { found, ended };
+}
+
 it('recoverRegularly looks for missing jobs of 2 s ago, goes on after an error, and says what contradicts', async () => {
-  const [missingSince, found]: [number[], unknown[]] = [[], []];
-  const relayOutbox = async (olderThan: number) =>
-    Promise.resolve(missingSince.push(olderThan - rig.clock.wallNow()) === 2 ? 3 : 0);
-  const end = new AbortController();
-  const { recovery } = rig.sender;
-  const ended = recoverRegularly(
-    { ...rig.runtime, relayOutbox },
-    recovery,
-    (what) => void found.push(what),
-    end.signal,
-  );
+  const missingSince: number[] = [];
   rig.fail('readSending', UNAVAILABLE, 1);
-  await rig.clock.advance(5_000);
+  const { found, ended } = recovering(async (olderThan) =>
+    Promise.resolve(missingSince.push(olderThan - rig.clock.wallNow()) === 2 ? 3 : 0),
+  );
+  for (let beats = 0; beats < 3; beats += 1) await rig.beat();
   expect([missingSince, found, rig.said]).toEqual([
-    [-2_000, -2_000],
+    [-2_000, -2_000, -2_000],
     [],
     ['warn recovery was interrupted, will try again', 'info checked payouts whose job may have been missing'],
   ]);
   const older = rig.ledger.snapshot();
   await rig.send();
   rig.ledger.restore(older);
-  await rig.clock.advance(2_000);
-  end.abort();
-  await ended;
+  await rig.beat();
+  await ended();
   expect(found).toContainEqual(expect.objectContaining({ kind: 'ledger' }));
+});
+
+it('recoverRegularly reads nothing of a ledger that each heartbeat sees as it is known, but every ten seconds', async () => {
+  let reads = 0;
+  for (const call of ['readSending', 'readSender', 'finishSend'] as const) rig.before[call] = () => void (reads += 1);
+  await rig.send();
+  reads = 0;
+  const { ended } = recovering();
+  await rig.beat();
+  expect(reads).toBe(3);
+  for (let seconds = 2; seconds < 10; seconds += 2) {
+    await rig.clock.advance(2_000);
+    await rig.beat();
+  }
+  expect(reads).toBe(3);
+  await rig.clock.advance(2_000);
+  await rig.beat();
+  expect(reads).toBe(6);
+  await ended();
+});
+
+it.each<[string, () => unknown]>([
+  [
+    'another ledger',
+    () => {
+      alterLedger({ id: 'other' });
+    },
+  ],
+  [
+    'more sends',
+    () => {
+      setFields(rig.ledger, rig.ledger.connection.keys.sender, { sends: 1 });
+    },
+  ],
+  [
+    'another last send',
+    () => {
+      setFields(rig.ledger, rig.ledger.connection.keys.sender, { last: 'theirs' });
+    },
+  ],
+  [
+    'an act of people',
+    () => {
+      alterLedger({ acts: 1, keptActs: 1 });
+    },
+  ],
+  ['an act that the ledger does not know as kept', async () => alterKept()],
+  [
+    'a payout in sending',
+    () => {
+      putPayout(rig.ledger, { payoutId: 'left', state: 'sending' });
+    },
+  ],
+])('recoverRegularly looks at once if a heartbeat sees %s', async (_, change) => {
+  const { ended } = recovering();
+  await rig.beat();
+  let reads = 0;
+  rig.before.readSending = () => void (reads += 1);
+  await rig.beat();
+  expect(reads).toBe(0);
+  await change();
+  await rig.beat();
+  expect(reads).toBe(1);
+  await ended();
+});
+
+it('recoverRegularly does not take a payout that this process is sending for one that was left', async () => {
+  const { ended } = recovering();
+  let reads = 0;
+  rig.gateway.responseMs = 5_000;
+  const sending = rig.sender.send('p', NEVER);
+  await rig.clock.advance(HOLD_OFF_MS + 1_000);
+  expect(rig.ledger.idsIn('sending')).toEqual(['p']);
+  rig.before.readSending = () => void (reads += 1);
+  await rig.beat();
+  expect((await rig.clock.until(sending)).kind).toBe('sent');
+  expect(reads).toBe(0);
+  await ended();
 });

@@ -4,7 +4,14 @@ import { silentLogger, type Logger } from '../../../src/base/logger.js';
 import type { AccountJournal } from '../../../src/journal/control-journal.js';
 import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
-import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type {
+  BeginSend,
+  Lease,
+  LeaseRenewal,
+  LedgerGlance,
+  SendAttempt,
+  SenderLedger,
+} from '../../../src/ledger/sender-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { OwnOutcomeRecorder, StopGrace } from '../../../src/worker/sender/own-outcome-recorder.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
@@ -114,8 +121,10 @@ export async function makeSendRig(
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
   /** Until when nobody else may be the sender. */
   const held = { until: Infinity, stoodStill: false };
+  const beats = new Beats();
   const heldLease = given.heldLease ?? {
     ...(await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS)),
+    ...{ glance: () => beats.glance, nextHeartbeat: () => beats.next.signal },
     heldUntil: () => held.until,
     stoodStill: () => held.stoodStill,
   };
@@ -155,6 +164,11 @@ export async function makeSendRig(
     ...{ runtime, clock, ledger, journal, gateway, heldLease, held, lost, ending, unrecordable, sender },
     ...{ seen: { sent, gaps, waits }, said, before, after, begin, ...makeRecorders(heldLease) },
     send: async (payoutId = 'p', stop = NEVER) => clock.until(sender.send(payoutId, stop)),
+    /** A heartbeat of the holder, and what follows from it. */
+    async beat() {
+      beats.take(await ledger.renewLease(lease));
+      await clock.advance(0);
+    },
     /** `p` is being sent, and the journal knows what came of it. */
     async sending(outcome?: JournaledOutcome) {
       const attempt = await begin();
@@ -195,6 +209,19 @@ export async function makeSendRig(
       expect(gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
     },
   };
+}
+
+/** Those of a lease that no keeper renews. */
+class Beats {
+  glance: LedgerGlance | undefined;
+  next = new AbortController();
+
+  take(renewal: LeaseRenewal | undefined): void {
+    this.glance = renewal?.glance;
+    const { next } = this;
+    this.next = new AbortController();
+    next.abort();
+  }
 }
 
 async function holdLease(ledger: RigLedger, journal: MemoryJournal, lost: AbortSignal, firstSendAt: number) {
