@@ -15,6 +15,7 @@ const BENCHMARKS = [
   'scripts',
   'http',
   'failovers',
+  'durable',
 ];
 const USAGE = `usage: npm run bench -- ${BENCHMARKS.join('|')} [--json] [--quick]
 

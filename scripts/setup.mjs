@@ -1,7 +1,7 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
 // with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool, with
 // `--with-network` what opens network namespaces, with `--with-rumur` what checks the models of test/proofs/model, with
-// `--with-signers` what examples/signers needs: a token (SoftHSM2), curl and jq.
+// `--with-signers` what examples/signers needs: a token (SoftHSM2), curl and jq, with `--with-postgres` a PostgreSQL.
 // `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
@@ -62,6 +62,11 @@ if (process.argv.includes('--with-signers')) {
   setUpProgram('softhsm2-util', (tool) => (tool === 'apt-get' ? 'softhsm2' : 'softhsm'), 'Install SoftHSM2.');
   setUpProgram('pkcs11-tool', () => 'opensc', 'Install OpenSC, which has pkcs11-tool.');
   for (const name of ['curl', 'jq']) setUpProgram(name, () => name, `Install ${name}.`);
+}
+// Only the benchmark `durable` needs it. Debian keeps the server's programs out of the PATH, and psql in it.
+if (process.argv.includes('--with-postgres')) {
+  const named = { 'apt-get': 'postgresql', dnf: 'postgresql-server' };
+  setUpProgram('psql', (tool) => named[tool] ?? 'postgresql', 'Install PostgreSQL.');
 }
 // Only the search of the models needs them.
 if (process.argv.includes('--with-rumur')) {
