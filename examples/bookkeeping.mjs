@@ -23,11 +23,12 @@ db.exec(`
   DROP TABLE IF EXISTS acts;
   DROP TABLE IF EXISTS events;
   CREATE TABLE payouts (payout_id TEXT PRIMARY KEY, state TEXT, final INTEGER, payment_id INTEGER, amount TEXT, fee TEXT,
-    address_to TEXT, reference TEXT, batch TEXT, txhash TEXT, late_txhash TEXT, created_at TEXT, updated_at TEXT, json TEXT);
+    address_to TEXT, reference TEXT, batch TEXT, gateway_id TEXT, txhash TEXT,
+    late_gateway_id TEXT, late_txhash TEXT, created_at TEXT, updated_at TEXT, json TEXT);
   CREATE TABLE history (payout_id TEXT, at TEXT, from_state TEXT, to_state TEXT, by TEXT, reason TEXT);
   CREATE TABLE approvals (payout_id TEXT, by TEXT, decision TEXT, at TEXT, expires_at TEXT);
   CREATE TABLE sends (payout_id TEXT, attempt INTEGER, sent_at TEXT, amount TEXT, address_to TEXT, outcome TEXT,
-    txhash TEXT, message TEXT, PRIMARY KEY (payout_id, attempt, sent_at));
+    gateway_id TEXT, txhash TEXT, message TEXT, PRIMARY KEY (payout_id, attempt, sent_at));
   CREATE TABLE acts (at TEXT, by TEXT, what TEXT, payout_id TEXT, count INTEGER, reason TEXT);
   CREATE TABLE events (event_id TEXT PRIMARY KEY, type TEXT, payout_id TEXT, json TEXT);
 `);
@@ -42,14 +43,15 @@ function insert(table, ...values) {
 const WRITERS = {
   payout(line) {
     const { payoutId, state, final, paymentId, amount, fee, addressTo, reference, batch, history = [] } = line;
-    const { txhash, lateTxhash, createdAt, updatedAt, approvals = [] } = line;
-    const about = [addressTo, reference, batch, txhash, lateTxhash, createdAt, updatedAt];
+    const { gatewayId, txhash, lateGatewayId, lateTxhash, createdAt, updatedAt, approvals = [] } = line;
+    const paidAs = [gatewayId, txhash, lateGatewayId, lateTxhash];
+    const about = [addressTo, reference, batch, ...paidAs, createdAt, updatedAt];
     insert('payouts', payoutId, state, final, paymentId, amount, fee, ...about, JSON.stringify(line));
     for (const { at, from, to, by, reason } of history) insert('history', payoutId, at, from, to, by, reason);
     for (const { by, decision, at, expiresAt } of approvals) insert('approvals', payoutId, by, decision, at, expiresAt);
   },
-  send({ payout_id, attempt, sent_at, amount, address_to, outcome, txhash, message }) {
-    insert('sends', payout_id, attempt, sent_at, amount, address_to, outcome, txhash, message);
+  send({ payout_id, attempt, sent_at, amount, address_to, outcome, gateway_id, txhash, message }) {
+    insert('sends', payout_id, attempt, sent_at, amount, address_to, outcome, gateway_id, txhash, message);
   },
   activity({ at, by, what, payoutId, count, reason }) {
     insert('acts', at, by, what, payoutId, count, reason);

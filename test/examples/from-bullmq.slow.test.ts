@@ -5,6 +5,7 @@ import { expect, it } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { findBuiltProgram } from '../support/built-program.js';
 import { until } from '../support/until.js';
+import { textWith } from '../cli/support/cli-rig.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { worldOfTest } from '../worker/support/payout-world.js';
 
@@ -34,9 +35,9 @@ it("a BullMQ queue's waiting withdrawals become payouts once, and those that may
   await queue.add('withdraw', { orderId: 'order-again', ...about }, { attempts: 2, backoff });
   const worker = new Worker(name, async () => Promise.reject(new Error('socket hang up')), { connection });
   await until('both failed', async () => (await queue.getFailedCount()) + (await queue.getDelayedCount()) === 2);
-  expect(move()).toMatchObject({ status: 1, stderr: expect.stringContaining('still has 1 workers') as string });
+  expect(move()).toMatchObject({ status: 1, stderr: textWith(/still has 1 workers/) });
   await worker.close();
-  expect(move()).toMatchObject({ status: 1, stderr: expect.stringContaining('pause withdrawals-') as string });
+  expect(move()).toMatchObject({ status: 1, stderr: textWith(/pause withdrawals-/) });
   await queue.pause();
 
   for (const orderId of ['order-1', 'order-2']) await add(orderId);
@@ -45,7 +46,7 @@ it("a BullMQ queue's waiting withdrawals become payouts once, and those that may
   // Accepted by a run that ended before it removed the job.
   await producer.enqueue({ payoutId: 'order-1', paymentId: 6, amount: '12.5', addressTo: WALLET });
   const { status, stdout } = move();
-  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('3 moved\n') as string });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: textWith(/3 moved\n/) });
   expect(stdout).toMatch(/^order-wrong: .*addressTo/m);
   expect(stdout).toContain('order-again: was tried 1 times\n');
   expect(stdout).toContain('order-tried: failed, or was under way\nLook for these in the records of the gateway.');

@@ -35,7 +35,7 @@ async function writeJournal(): Promise<void> {
   const journal = await FileSendJournal.open({ dir, platformId: cli.platformId });
   await journal.bind(LEDGER);
   await journal.append(aSend('p-1', 1));
-  journal.noteOutcome(aSend('p-1', 1), { kind: 'accepted', txhash: '0xabc' }, 5);
+  journal.noteOutcome(aSend('p-1', 1), { kind: 'accepted', gatewayId: '0xabc' }, 5);
   await journal.close();
 }
 
@@ -43,7 +43,7 @@ beforeEach(async () => {
   const { ledger, redis, keys } = cli;
   await ledger.enqueue([aPayout('p-1', { reference: 'invoice 77', amount: '12.500000000000000001' }), aPayout('p-2')]);
   await ledger.change({ payoutId: 'p-1', from: 'queued', to: 'sending' });
-  await ledger.change({ payoutId: 'p-1', from: 'sending', to: 'in_progress', txhash: '0xabc' });
+  await ledger.change({ payoutId: 'p-1', from: 'sending', to: 'in_progress', gatewayId: '0xabc' });
   await ledger.change({ payoutId: 'p-1', from: 'in_progress', to: 'completed', fee: '0.5' });
   await ledger.change({ payoutId: 'p-2', from: 'queued', to: 'cancelled', by: 'ann', reason: 'twice' });
   await ledger.enqueue([aPayout('p-3'), aPayout('p-4')]);
@@ -65,12 +65,12 @@ it('payouts export writes every payout once, sends, acts and events, and ends wi
   const payouts = ofKind('payout').map(({ payoutId }) => payoutId);
   expect([...payouts].sort()).toEqual(['p-1', 'p-2', 'p-3', 'p-old']);
   expect(ofKind('payout').find(({ payoutId }) => payoutId === 'p-1')).toMatchObject({
-    ...{ state: 'completed', final: true, amount: '12.500000000000000001', txhash: '0xabc', fee: '0.5' },
+    ...{ state: 'completed', final: true, amount: '12.500000000000000001', gatewayId: '0xabc', fee: '0.5' },
     history: [{ to: 'queued' }, { to: 'sending' }, { to: 'in_progress' }, { to: 'completed' }],
   });
   expect(ofKind('unreadable')).toMatchObject([{ payoutId: 'p-4', message: textWith(/another type/) }]);
   expect(stderr).toContain('1 payout cannot be read');
-  expect(ofKind('send')).toMatchObject([{ payout_id: 'p-1', outcome: 'accepted', txhash: '0xabc' }]);
+  expect(ofKind('send')).toMatchObject([{ payout_id: 'p-1', outcome: 'accepted', gateway_id: '0xabc' }]);
   expect(ofKind('activity')).toMatchObject([{ what: 'cancelled', by: 'ann', payoutId: 'p-2', reason: 'twice' }]);
   expect(ofKind('event').filter(({ payoutId }) => payoutId === 'p-1')).toHaveLength(4);
   const counts = { payout: 4, unreadable: 1, send: 1, activity: 1, event: ofKind('event').length };
