@@ -75,7 +75,7 @@ const SET_BY_COMPOSE = [
 function otherValue(row: Setting) {
   const fallback = 'default' in row ? row.default : '';
   const candidates = [
-    ...[true, false, Number(fallback) + 1, 7, 'debug', 'slack', 'paid,failed', 'https://other.example'],
+    ...[true, false, Number(fallback) + 1, 7, 'debug', 'v2', 'slack', 'paid,failed', 'https://other.example'],
     ...['2030-01-31T09:00:00Z', '10.0.0.0/8', '6=https://x.example/{txhash}'],
   ];
   return String(candidates.find((each) => each !== fallback && row.rule.safeParse(each).success));

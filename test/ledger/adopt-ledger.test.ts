@@ -11,6 +11,7 @@ import {
   type SendToAdopt,
 } from '../../src/ledger/adopt-ledger.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
+import type { PayoutState } from '../../src/ledger/states.js';
 import { readSenderView } from '../../src/ledger/sender-view.js';
 import { removePayouts } from './support/remove-payouts.js';
 import {
@@ -63,6 +64,14 @@ it('bind binds the ledger to another gateway once, with the act, and says so in 
   expect(await readSenderView(connection)).toMatchObject({ audience: 'https://third.example#1', adoptAct: 'signed' });
   const reasons = (await redis.xrange(keys.events, '-', '+')).map(([, entry]) => entry[entry.indexOf('reason') + 1]);
   expect(reasons).toEqual(['other', 'third'].map((name) => `bound to "https://${name}.example#1": restored a copy`));
+});
+
+it('bind changes nothing while a payout is in a state that must be empty', async () => {
+  await makeLedger();
+  const bind = async (...without: PayoutState[]) => ledger.bind('https://other.example#1', ANN, { without });
+  await expect(unchanged(async () => bind('unknown', 'sending'))).rejects.toThrow(ConflictError);
+  expect(await readSenderView(connection)).not.toMatchObject({ audience: 'https://other.example#1' });
+  expect(await bind('unknown', 'in_progress')).toBe(true);
 });
 
 it('findForgottenSends names the sends that the ledger does not know, in order, with their state', async () => {
