@@ -9,16 +9,19 @@ interface Order {
   /** In the coin. */
   readonly amount: string;
   readonly orderId?: string | undefined;
+  /** By which the dialect that was asked names the payment. */
+  readonly namedBy: 'txhash' | 'transactionId';
 }
 
 /** Pays, whichever dialect asked. @returns undefined, without a payment, if the balance is too low */
 export function pay({ account, nowMs, settlement }: CallContext, order: Order): Payment | undefined {
-  const { currency, addressTo, amount, orderId } = order;
+  const { currency, addressTo, amount, orderId, namedBy } = order;
   if (!account.take(amount, currency.usdRate)) return undefined;
+  // Neither is drawn from the seed: a restarted sandbox must never repeat an old payment's name.
+  const names = { txhash: randomBytes(32).toString('hex'), transactionId: String(randomInt(2 ** 47, 2 ** 48)) };
   const payment: Payment = {
-    // Neither is drawn from the seed: a restarted sandbox must never repeat an old payment's name.
-    txhash: randomBytes(32).toString('hex'),
-    transactionId: String(randomInt(2 ** 47, 2 ** 48)),
+    gatewayId: names[namedBy],
+    ...names,
     ...(orderId !== undefined && { orderId }),
     paymentId: currency.paymentId,
     addressTo,

@@ -45,6 +45,8 @@ class ArrivalLog {
 
 /** A payment that the sandbox made. */
 export interface Payment {
+  /** What the generation that was asked to pay calls it: `txhash` or `transactionId`. */
+  readonly gatewayId: string;
   /** The first generation names the payment by it; the second tells it with the final status. */
   readonly txhash: string;
   /** The second generation names the payment by it. */

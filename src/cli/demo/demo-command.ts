@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 import picocolors from 'picocolors';
+import { z } from 'zod';
 import { InvalidInputError, type Problem } from '../../base/errors.js';
+import { parseInput } from '../../base/fields.js';
+import { ACCOUNT_SETTINGS } from '../../base/settings.js';
 import { sourcePath } from '../../base/source-path.cjs';
 import type { ValidPayout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -42,6 +45,7 @@ const MOST_PAYOUTS = 1_000;
 
 interface Flags {
   readonly payouts?: string;
+  readonly gateway: string;
   readonly chaos?: true;
   readonly keep?: true;
   readonly json?: true;
@@ -50,6 +54,7 @@ interface Flags {
 export function defineDemoCommand(command: Command, context: CliContext): void {
   command
     .option('--payouts <number>', 'how many payouts; the file is repeated as needed (default: the whole file)')
+    .option('--gateway <api>', 'which generation of the API the worker speaks: v1 or v2', ACCOUNT_SETTINGS.api.default)
     .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
     .option('--keep', 'keep everything running after the summary, until Ctrl-C')
     .option('--json', 'print the summary as one JSON object')
@@ -62,18 +67,21 @@ Exit code 0: all completed (with --chaos: or unknown), none less than 1000 ms af
         'payouts demo',
         'payouts demo --chaos',
         'payouts demo --payouts 60 --json',
+        'payouts demo --gateway v2',
         'payouts demo --keep',
       ),
     )
     .action(async (flags: Flags) => demonstrate(context, flags));
 }
 
-async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: Flags): Promise<void> {
+async function demonstrate(context: CliContext, { payouts, gateway, chaos, keep, json }: Flags): Promise<void> {
   const { environment, colours } = context;
   const callers = callersOf(environment['npm_lifecycle_event']);
   const count = payouts === undefined ? undefined : parseCount(payouts);
+  const api = parseInput(z.object({ '--gateway': ACCOUNT_SETTINGS.api.rule }), { '--gateway': gateway })['--gateway'];
   const stop = stopSignal(context);
   const demo: Demo = {
+    api,
     payouts: await readDemoPayouts(DEMO_FILE, stop, count),
     chaos: chaos === true,
     keep: keep === true,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { within } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
+import type { GatewayApi } from '../../base/settings.js';
 import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { findFreePort, type LocalRedis, startLocalRedis } from '../../sandbox/local-redis.js';
 import { closeRedis, connectRedis } from '../../base/redis.js';
@@ -45,9 +46,10 @@ const SHORT_TIMES = {
 /**
  * The worker is created but not started.
  * @param path - PATH of the worker's process
+ * @param api - which the worker speaks
  * @throws RedisUnavailableError if `redis-server` cannot start, with how to get it
  */
-export async function openStage(path: string): Promise<DemoStage> {
+export async function openStage(path: string, api: GatewayApi): Promise<DemoStage> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-demo-'));
   const closers: (() => unknown)[] = [];
   let worker: DemoWorker | undefined;
@@ -74,6 +76,7 @@ export async function openStage(path: string): Promise<DemoStage> {
     const environment = {
       REDIS_URL: redis.url,
       GATEWAY_BASE_URL: sandbox.url,
+      GATEWAY_API: api,
       GATEWAY_PLATFORM_ID: String(DEMO_PLATFORM_ID),
       GATEWAY_SECRET_KEY: SECRET_KEY,
       SEND_JOURNAL_DIR: join(dir, 'journal'),

@@ -30,7 +30,7 @@ interface UnknownPayout {
   readonly amount: string;
   readonly addressTo: string;
   /** Null if the gateway made no payment. */
-  readonly txhash: string | null;
+  readonly gatewayId: string | null;
   readonly command: string;
 }
 
@@ -45,7 +45,7 @@ export interface DemoOutcome {
   readonly durationMs: number;
 }
 
-/** The gateway's limit, ms (docs/gateway-api-v1.md#limits). */
+/** The gateway's limit, ms (docs/gateway-api-v1.md#limits), of both generations. */
 const ALLOWED_GAP_MS = 1_000;
 
 export function summarise(outcome: DemoOutcome): DemoSummary {
@@ -78,8 +78,8 @@ function findProblems({ payouts, sandbox, pausedReason, chaos }: DemoOutcome, su
   }
   if (blockedReason !== null) problems.push(`The gateway blocked the account: ${blockedReason}.`);
   if (pausedReason !== undefined) problems.push(`The account was paused: ${pausedReason}.`);
-  for (const { amount, addressTo, txhash } of surplus) {
-    problems.push(`A payment of ${amount} to ${addressTo} was made twice (txhash ${txhash}).`);
+  for (const { amount, addressTo, gatewayId } of surplus) {
+    problems.push(`A payment of ${amount} to ${addressTo} was made twice (gatewayId ${gatewayId}).`);
   }
   for (const payout of payouts) {
     const { payoutId, state } = payout;
@@ -95,8 +95,10 @@ function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPa
   const option = payment === undefined ? '--not-sent' : '--sent';
   const step = nextSteps(payout, DEMO_PLATFORM_ID).find(({ command }) => command?.includes(option));
   const reason = payment === undefined ? 'the gateway never received it' : 'the gateway shows the payment';
-  const command = (step?.command ?? '').replace('GATEWAY_ID', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
-  return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
+  const command = (step?.command ?? '')
+    .replace('GATEWAY_ID', payment?.gatewayId ?? '')
+    .replace('WHY', shellQuote(reason));
+  return { payoutId, amount, addressTo, gatewayId: payment?.gatewayId ?? null, command };
 }
 
 interface MatchedPayments {
@@ -109,14 +111,14 @@ interface MatchedPayments {
 /**
  * Two payouts may share recipient and amount, so these alone identify no payment.
  *
- * A payment belongs to the payout with its txhash. Without one, it may belong to an `unknown` payout with the same
+ * A payment belongs to the payout with its gatewayId. Without one, it may belong to an `unknown` payout with the same
  * recipient and amount. All others are surplus.
  */
 export function matchPayments(payouts: readonly Payout[], payments: readonly Payment[]): MatchedPayments {
-  const known = new Set(payouts.map(({ txhash }) => txhash));
+  const known = new Set(payouts.map(({ gatewayId }) => gatewayId));
   const ofUnknown = new Map<string, Payment>();
   const surplus: Payment[] = [];
-  for (const payment of payments.filter(({ txhash }) => !known.has(txhash))) {
+  for (const payment of payments.filter(({ gatewayId }) => !known.has(gatewayId))) {
     const owner = payouts.find(
       ({ payoutId, state, addressTo, amount }) =>
         state === 'unknown' && addressTo === payment.addressTo && amount === payment.amount && !ofUnknown.has(payoutId),
@@ -166,9 +168,9 @@ function formatFacts(summary: DemoSummary, colours: Colours): string {
 
 function formatUnknown(unknown: readonly UnknownPayout[], callers: Callers, colours: Colours): string {
   if (unknown.length === 0) return '';
-  const explained = unknown.map(({ payoutId, amount, txhash, command }) => {
+  const explained = unknown.map(({ payoutId, amount, gatewayId, command }) => {
     const found =
-      txhash === null
+      gatewayId === null
         ? 'the gateway never received it; it can be sent again'
         : 'the gateway paid it; sending it again would have paid twice';
     return `  ${colours.yellow(payoutId)}  ${amount}: ${found}\n    ${command.replace(/^payouts/, callers.payouts)}\n`;

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { followSignals, isAborted, systemClock, untilAborted } from '../../base/clock.js';
 import { ClosedError, PayoutError, WaitTimeoutError } from '../../base/errors.js';
+import type { GatewayApi } from '../../base/settings.js';
 import type { Payout, ValidPayout } from '../../ledger/payout.js';
 import { type EventPosition, readEvents } from '../../producer/events/payout-events.js';
 import { type DemoStage, JITTER, openStage } from './demo-stage.js';
@@ -9,6 +10,7 @@ import type { DemoView } from './demo-view.js';
 import { PayoutBoard } from './payout-board.js';
 
 export interface Demo {
+  readonly api: GatewayApi;
   readonly payouts: readonly ValidPayout[];
   readonly chaos: boolean;
   readonly keep: boolean;
@@ -26,7 +28,7 @@ export interface Demo {
  */
 export async function runDemo(demo: Demo, path: string): Promise<DemoSummary> {
   const { view, stop, keep, onSummary } = demo;
-  const stage = await openStage(path);
+  const stage = await openStage(path, demo.api);
   let summary: DemoSummary | undefined;
   try {
     summary = await payOut(stage, demo);
@@ -48,7 +50,7 @@ async function payOut(stage: DemoStage, demo: Demo): Promise<DemoSummary> {
   const { payouts, chaos, view, stop } = demo;
   const startedAt = systemClock.now();
   const board = new PayoutBoard(payouts, () => stage.sandbox.arrivals());
-  introduce(stage, payouts.length, view);
+  introduce(stage, demo, view);
   await stage.producer.enqueueMany(payouts);
   stage.worker.start();
 
@@ -74,14 +76,14 @@ async function payOut(stage: DemoStage, demo: Demo): Promise<DemoSummary> {
   });
 }
 
-function introduce({ redis, sandbox }: DemoStage, count: number, view: DemoView): void {
+function introduce({ redis, sandbox }: DemoStage, { payouts, api }: Demo, view: DemoView): void {
   const { latencyBeforeMs: before, latencyAfterMs: after } = JITTER;
   view.note(`Redis    ${redis.url}, append-only, fsync on every write`);
   view.note(
-    `Gateway  ${sandbox.url}, a sandbox that blocks accounts which send faster than once a second;\n         requests take ${before.min}-${before.max} ms to arrive, responses ${after.min}-${after.max} ms`,
+    `Gateway  ${sandbox.url} (API ${api}), a sandbox that blocks accounts which send faster than once a second;\n         requests take ${before.min}-${before.max} ms to arrive, responses ${after.min}-${after.max} ms`,
   );
   view.note('Worker   a separate process; it first waits some seconds to be sure that no other worker sends');
-  view.note(`Payouts  ${count}`);
+  view.note(`Payouts  ${payouts.length}`);
 }
 
 async function fetchPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {

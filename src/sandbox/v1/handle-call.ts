@@ -45,7 +45,7 @@ function withdraw(context: CallContext, { paymentId, amount, addressTo }: Reques
   if (currency.hasDestinationTag && !addressTo.includes(':')) {
     return `address_to must be address:destinationTag for ${currency.name}`;
   }
-  const payment = pay(context, { currency, addressTo, amount });
+  const payment = pay(context, { currency, addressTo, amount, namedBy: 'txhash' });
   if (payment === undefined) return 'insufficient balance';
   return { address_to: addressTo, payment_id: paymentId, amount, txhash: payment.txhash };
 }

@@ -63,6 +63,7 @@ function withdraw(context: CallContext, request: RequestOf<'withdraw'>, open: Op
   const payment = pay(context, {
     ...{ currency, addressTo, amount },
     orderId: open.orderIds === 'known' ? orderId : undefined,
+    namedBy: 'transactionId',
   });
   if (payment === undefined) return 'insufficient balance';
   return { paymentId, addressTo, amount, transactionId: payment.transactionId };

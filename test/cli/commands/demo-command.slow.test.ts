@@ -57,16 +57,20 @@ async function startDemo(...options: readonly string[]) {
   };
 }
 
-it('payouts demo --chaos keeps the promises while its worker is killed, and leaves nothing behind', async () => {
-  const demo = await startDemo('--json');
-  expect([await demo.ended, demo.output.stderr.includes('killed')]).toEqual([0, true]);
-  const summary = JSON.parse(demo.output.stdout) as DemoSummary;
-  expect(summary).toMatchObject({ ok: true, problems: [], sentTwice: 0 });
-  expect(summary.workerKills).toBeGreaterThan(0);
-  expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
-  expect(summary.states.completed + summary.states.unknown).toBe(summary.payouts);
-  await demo.expectNoRemains();
-}, 300_000);
+it.each(['v1', 'v2'])(
+  'payouts demo --chaos --gateway %s keeps the promises while its worker is killed, and leaves nothing behind',
+  async (api) => {
+    const demo = await startDemo('--json', '--gateway', api);
+    expect([await demo.ended, demo.output.stderr.includes('killed')]).toEqual([0, true]);
+    const summary = JSON.parse(demo.output.stdout) as DemoSummary;
+    expect(summary).toMatchObject({ ok: true, problems: [], sentTwice: 0 });
+    expect(summary.workerKills).toBeGreaterThan(0);
+    expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
+    expect(summary.states.completed + summary.states.unknown).toBe(summary.payouts);
+    await demo.expectNoRemains();
+  },
+  300_000,
+);
 
 /** They wait for a pace, not for a processor: together they take as long as the longest. */
 describe('payouts demo', () => {

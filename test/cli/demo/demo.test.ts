@@ -9,9 +9,10 @@ function aPayout(payoutId: string, state: PayoutState, more: Partial<Payout> = {
   return { payoutId, state, final: isFinal(state), ...sent, createdAt: '', updatedAt: '', history: [], ...more };
 }
 
-function aPayment(txhash: string, amount = '12.5'): Payment {
+function aPayment(gatewayId: string, amount = '12.5'): Payment {
   return {
-    txhash,
+    gatewayId,
+    txhash: gatewayId,
     transactionId: '7',
     paymentId: 6,
     addressTo: 'TXYZ9',
@@ -22,7 +23,7 @@ function aPayment(txhash: string, amount = '12.5'): Payment {
   };
 }
 
-const COMPLETED = aPayout('p-1', 'completed', { txhash: 't-1' });
+const COMPLETED = aPayout('p-1', 'completed', { gatewayId: 't-1' });
 const UNKNOWN = aPayout('p-2', 'unknown', { message: 'cut off' });
 const sandbox = { smallestGapMs: 1_000, meanGapMs: 1_250, blockedReason: null };
 const summaryOf = (outcome: Partial<DemoOutcome>): ReturnType<typeof summarise> =>
@@ -38,7 +39,7 @@ it('summarise is ok if all are completed, none too fast and none twice', () => {
 it.each<[string, Partial<DemoOutcome>, RegExp]>([
   ['a gap under 1000 ms', { sandbox: { ...sandbox, smallestGapMs: 999.9 } }, /999 ms apart/],
   ['a block', { sandbox: { ...sandbox, blockedReason: 'too fast' } }, /too fast/],
-  ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /was made twice \(txhash t-2\)/],
+  ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /was made twice \(gatewayId t-2\)/],
   ['a pause', { pausedReason: '5 rejections in a row' }, /paused: 5 rejections/],
   ['an unfinished payout', { payouts: [aPayout('p-1', 'queued')], payments: [] }, /p-1 is queued/],
   ['an unknown payout without a kill', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
@@ -49,7 +50,7 @@ it.each<[string, Partial<DemoOutcome>, RegExp]>([
 it('summarise with chaos allows an unknown payout', () => {
   const chaos = { chaos: true, workerKills: 3, payouts: [COMPLETED, UNKNOWN] };
   const paid = summaryOf({ ...chaos, payments: [aPayment('t-1'), aPayment('t-2')] });
-  expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', txhash: 't-2' }] });
+  expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', gatewayId: 't-2' }] });
   const command = "payouts resolve --account 1001 p-2 --not-sent --attempt 1 --reason 'the gateway never received it'";
-  expect(summaryOf(chaos).unknown).toMatchObject([{ txhash: null, command }]);
+  expect(summaryOf(chaos).unknown).toMatchObject([{ gatewayId: null, command }]);
 });
