@@ -35,7 +35,7 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
   return {
     ledgerId: ledger['id'] ?? 'none',
     audience: ledger['audience'],
-    acts: Number(ledger['acts'] ?? 0),
+    acts: Number(ledger['acts'] ?? 0) || 0,
     keptActs: Number(ledger['keptActs'] ?? 0),
     pausedReason: ledger['pausedReason'],
     pauses: parsePauses(ledger),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { saveReconciliation } from '../../src/ledger/reads/reconciliation.js';
@@ -32,6 +33,7 @@ let altered: SampleAccount;
 let healthy: SampleAccount;
 let dashboard: RunningDashboard;
 let health: Awaited<ReturnType<typeof startHealthServer>>;
+let signed: Awaited<ReturnType<typeof signSample>>;
 const closed: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
@@ -43,7 +45,9 @@ beforeAll(async () => {
   );
   for (const account of [altered, healthy]) {
     await fillAccount(account);
-    closed.push((await signSample(account)).close);
+    const signs = await signSample(account, systemClock);
+    closed.push(signs.close);
+    if (account === altered) signed = signs;
     await writeSampleWorker(account, 'worker-a:4711', {});
     await writeSampleBatches(account, ['september']);
     const { connection, redis } = account;
@@ -113,8 +117,39 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['policy', 'usage'],
 ];
 
+/** Without these nothing can be sent either. */
+const NEEDED_TO_SEND = ['ledger', 'events'] as const;
+
+interface Decision {
+  readonly args: readonly string[];
+  readonly codes: readonly number[];
+}
+
+/** What stops a payout goes on, too, beside what is altered. `order:2047` is not signed: nobody can approve it. */
+function decisionsBeside(key: string): readonly Decision[] {
+  const { keys } = altered.connection;
+  const codes = NEEDED_TO_SEND.some((name) => key === keys[name]) ? [0, 5] : [0];
+  const how = ['--key', signed.keyFiles.bob, '--yes', '--reason', 'ticket 9'];
+  const ofPayout = (command: string, payoutId: string, ...args: readonly string[]): Decision => {
+    const itsOwn = [
+      keys.payout(payoutId),
+      ...(['queued', 'held', 'cancelled'] as const).map((state) => keys.state(state)),
+    ];
+    const isAltered = itsOwn.includes(key);
+    return { args: [command, payoutId, ...args], codes: isAltered ? [0, 1, 3, 4, 5] : codes };
+  };
+  return [
+    ofPayout('approve', 'signed:large', ...how),
+    ofPayout('reject', 'signed:waits', ...how),
+    ofPayout('reject', 'order:2047', ...how),
+    ofPayout('cancel', 'order:2050', '--reason', 'ticket 9'),
+    { args: ['pause', '--reason', 'ticket 9'], codes },
+    { args: ['approve', 'order:2047', ...how], codes: [1, 3, 4, 5] },
+  ];
+}
+
 /** @returns what went wrong */
-async function look(): Promise<string[]> {
+async function look(key = ''): Promise<string[]> {
   const faults: string[] = [];
   const texts = await Promise.all(
     ['/accounts', ...pagesOf(altered), `/accounts/${healthy.platformId}/payouts`, '/metrics'].map(async (path) => {
@@ -141,11 +176,18 @@ async function look(): Promise<string[]> {
   const { accounts = [] } = (await ready.json()) as { accounts?: readonly object[] };
   if (ready.status >= 500 && ready.status !== 503) faults.push(`/readyz: ${ready.status}`);
   if (accounts.length !== 2) faults.push('/readyz lacks an account');
-  const env = { GATEWAY_PLATFORM_ID: String(altered.platformId) };
-  for (const args of COMMANDS) {
+  const keyring = { PAYOUT_KEYS_FILE: signed.options.keysFile };
+  const env = { GATEWAY_PLATFORM_ID: String(altered.platformId), ...keyring };
+  const before = await altered.dump();
+  const reading = COMMANDS.map((args): Decision => ({ args, codes: [0, 1, 3, 5] }));
+  for (const { args, codes } of [...reading, ...decisionsBeside(key)]) {
     const { code, stderr } = await runInProcess(args, env);
-    if (/internal error/.test(stderr) || ![0, 1, 3, 5].includes(code ?? -1))
-      faults.push(`payouts ${args.join(' ')}: ${code} ${stderr.slice(0, 200)}`);
+    if (/internal error/.test(stderr) || !codes.includes(code ?? -1))
+      faults.push(`payouts ${args.join(' ')}: ${code} ${stderr.slice(-300)}`);
+  }
+  // A decision changes what the next look is to find.
+  for (const [key, content] of Object.entries(before)) {
+    await altered.redis.restore(key, 0, Buffer.from(content, 'hex'), 'REPLACE');
   }
   return faults;
 }
@@ -156,7 +198,7 @@ async function lookAt(key: string, alter: () => Promise<unknown>): Promise<reado
   await alter();
   try {
     const metrics = await (await fetch(`${health.url}/metrics`)).text();
-    return [await look(), metrics];
+    return [await look(key), metrics];
   } finally {
     await altered.redis.unlink(key);
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- absent keys have no dump
@@ -229,6 +271,9 @@ const FIELDS: readonly (readonly [key: string, field: string, values: readonly s
   ),
   ['payout:order:2047', 'pending', ['x']],
   ['payout:order:2047', 'queuedSince', ['x']],
+  ...['state', 'key', 'sig', 'iat', 'aud', 'decisions', 'held', 'approval:ann', 'approval:x'].map(
+    (field) => ['payout:signed:large', field, ['x', '', '{}']] as const,
+  ),
   ['payout:order:2051', 'held', ['{', 'null', '{"kind":7}']],
   ['payout:order:2043', 'h2', ['x']],
   ...['pausedReason', 'pausedAt', 'morePauses', 'acts', 'audience', 'rejectionsInARow'].map(

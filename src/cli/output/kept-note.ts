@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.js';
-import { RedisUnavailableError } from '../../base/errors.js';
+import { RedisUnavailableError, UnreadableRecordError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { SenderView } from '../../ledger/sender-ledger.js';
 import { peekSenderView } from '../../ledger/sender-view.js';
@@ -29,12 +29,12 @@ export async function describeKept(
   return `No worker is known to have it on its disk. ${toKeep}\n`;
 }
 
-/** @returns undefined if Redis is unavailable: what was done must be kept even more */
+/** @returns undefined if Redis is unavailable, or was altered: what was done must be kept even more */
 async function look(connection: LedgerConnection): Promise<SenderView | undefined> {
   try {
     return await peekSenderView(connection);
   } catch (error) {
-    if (error instanceof RedisUnavailableError) return undefined;
+    if (error instanceof RedisUnavailableError || error instanceof UnreadableRecordError) return undefined;
     throw error;
   }
 }

@@ -49,8 +49,9 @@ if not stored then
   local count = #fields_of(string.match(field, '^[^:]*'))
   if count >= tonumber(most) then return { -21, count } end
 end
--- Mark first: an interrupted script then leaves at worst a needless check.
-redis.call('SADD', RECHECK, payout.id)
+-- Mark first: an interrupted script then leaves at worst a needless check. Of this key and UNKEPT, another type is no
+-- reason to refuse a rejection.
+redis.pcall('SADD', RECHECK, payout.id)
 -- The count blocks a send that was permitted without this decision. A repetition is not counted: anyone who saw the
 -- approval could otherwise hold up the queue with it.
 if not is_there then redis.call('HSET', record, 'decisions', payout.decisions + 1, field, approval) end
@@ -58,7 +59,7 @@ local append = is_there and append_missing_event or append_event
 append('approval', payout.id, '', decision, at, by, reason, payout.attempt)
 if decision == 'reject' then
   -- Until a send journal has it, a Redis that comes back older would send the payout.
-  redis.call('ZADD', UNKEPT, at, field .. ' ' .. payout.id)
+  redis.pcall('ZADD', UNKEPT, at, field .. ' ' .. payout.id)
   redis.call('HDEL', record, 'approval:' .. by)
   if payout.state == 'held' then
     redis.call('HSET', record, 'held', held)

@@ -15,7 +15,8 @@ local new_epoch = math.max(tonumber(sender[1] or 0), tonumber(epoch)) + 1
 local new_sends = math.max(tonumber(sender[2] or 0), tonumber(sends)) + 1
 redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released', 0, 'sends', new_sends,
   'last', token, 'unanswered', 'adopted', 'inFlightMs', inFlightMs)
-redis.call('HSET', LEDGER, 'acts', math.max(tonumber(redis.call('HGET', LEDGER, 'acts') or 0), tonumber(acts)))
+redis.call('HSET', LEDGER, 'acts',
+  math.max(tonumber(redis.call('HGET', LEDGER, 'acts') or 0) or 0, tonumber(acts)))
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
 append_event('ledger_adopted', '', '', '', at, by, reason, '')
 -- People look at what came back first. Before the objections end, so that nothing is sent in between.

@@ -27,7 +27,8 @@ if not holds_lease(owner, epoch, sender) then return { -1 } end
 if tonumber(sender[4]) < tonumber(beat) then return { -1 } end
 -- The last send's token identifies all sends before it; their number alone does not.
 local begun = { sender[5] or '0', sender[6] or '' }
-local has_acts = tonumber(account.acts or 0) >= tonumber(acts)
+-- A count that is no number lacks them all.
+local has_acts = (tonumber(account.acts or 0) or -1) >= tonumber(acts)
 if begun[1] ~= sends or begun[2] ~= last or not has_acts then return { -3, begun[1], begun[2], account.acts or 0 } end
 local objection = redis.call('HGETALL', OBJECTIONS)
 if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end
@@ -54,4 +55,4 @@ redis.call('HSET', JOURNALS, journalId, journal)
 move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })
 -- What an interrupted script left was completed above. So a 0 is a mistake of these scripts.
 local is_indexed = redis.call('ZSCORE', INDEX.sending, payout.id) and not redis.call('ZSCORE', INDEX.queued, payout.id)
-return { begun[1] + 1, tonumber(account.acts or 0), is_indexed and 1 or 0 }
+return { begun[1] + 1, tonumber(account.acts or 0) or 0, is_indexed and 1 or 0 }

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../../../src/base/clock.js';
 import { formatApproval, paymentOf } from '../../../src/control/approvals/approval.js';
 import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
@@ -109,16 +110,17 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Adds payouts that a shop signed, held by each kind of rule, and what a worker with a policy tells.
- * @returns what a dashboard needs that judges the account by itself
+ * @param clock - by which they are signed: commands verify them by the machine's
+ * @returns what a dashboard needs that judges the account by itself, and the private keys' files
  */
-export async function signSample(account: SampleAccount) {
-  const { ledger, sender, connection, clock, platformId } = account;
+export async function signSample(account: SampleAccount, clock: Pick<Clock, 'wallNow'> = account.clock) {
+  const { ledger, sender, connection, platformId } = account;
   const keys = await openTestKeys();
-  const [shop, ann] = [await keys.makeKey('shop'), await keys.makeKey('ann')];
+  const [shop, ann, bob] = [await keys.makeKey('shop'), await keys.makeKey('ann'), await keys.makeKey('bob')];
   const keysFile = await keys.writeKeyring(
     { name: 'shop', role: 'producer', person: 'Shop backend', public: shop.public },
     { name: 'ann', role: 'approver', person: 'Ann', public: ann.public },
-    { name: 'bob', role: 'approver', person: 'Bob', public: (await keys.makeKey('bob')).public },
+    { name: 'bob', role: 'approver', person: 'Bob', public: bob.public },
   );
   const policyFile = join(keys.dir, 'policy.yaml');
   const usdt = 'when: { paymentId: ["7"] }, cap: { amount:';
@@ -173,6 +175,7 @@ rules:
   });
   return {
     options: { keysFile, policyFiles: new Map([[platformId, policyFile]]) },
+    keyFiles: { ann: ann.file, bob: bob.file },
     close: async () => keys.close(),
   };
 }

@@ -4,16 +4,18 @@ local KEPT_ACTS = 10000
 -- A script with one act for many payouts sets this and records the act itself, once.
 local is_one_act = false
 
--- Counts what people did. A ledger with fewer acts than a send journal has noted is an older copy.
+-- Counts what people did. A ledger with fewer acts than a send journal has noted is an older copy. So is one whose count
+-- is no number, which must not keep people from acting.
 local function count_act()
-  redis.call('HINCRBY', LEDGER, 'acts', 1)
+  redis.pcall('HINCRBY', LEDGER, 'acts', 1)
 end
 
 -- `since`: the id of the entry that it replaces, or ''.
 local function append_act(kind, payoutId, from, to, at, by, reason, count, since)
   -- A process whose Redis came back older objects: that is no act, and must not hide that one is missing.
   if kind ~= 'objection' then count_act() end
-  return redis.call('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
+  -- Who made another type of the key could otherwise keep people from stopping a payout. The count stands without it.
+  redis.pcall('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
     'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since)
 end
 
@@ -37,7 +39,7 @@ local SEARCHED_ACTS = 300
 
 local function has_event(stream, kind, payoutId, to, at)
   local searched = stream == ACTIVITY and SEARCHED_ACTS or SEARCHED_EVENTS
-  for _, event in ipairs(redis.call('XREVRANGE', stream, '+', '-', 'COUNT', searched)) do
+  for _, event in ipairs(redis.pcall('XREVRANGE', stream, '+', '-', 'COUNT', searched)) do
     local field = event[2]
     if field[2] == kind and field[4] == payoutId and field[8] == to and field[10] == at then return true end
   end
@@ -54,7 +56,7 @@ end
 local ONE_ACT_MS = 60000
 
 local function note_act(from, to, at, by, reason, count)
-  local last = redis.call('XREVRANGE', ACTIVITY, '+', '-', 'COUNT', 1)[1]
+  local last = redis.pcall('XREVRANGE', ACTIVITY, '+', '-', 'COUNT', 1)[1]
   local field = last and last[2]
   local continues = field and field[2] == 'state' and field[4] == '' and field[6] == from and field[8] == to
     and field[12] == by and field[14] == reason and math.abs(at - field[10]) < ONE_ACT_MS

@@ -53,7 +53,7 @@ end
 -- Until a send journal has it, a Redis that comes back older would send the payout. Without a person there is no act.
 local function note_ended(payout, at, by)
   if not KEPT[payout.state] then return end
-  redis.call('ZADD', UNKEPT, at, payout.id)
+  redis.pcall('ZADD', UNKEPT, at, payout.id)
   if by == '' then count_act() end
 end
 
