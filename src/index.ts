@@ -5,6 +5,7 @@ export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/payout-operator.js';
 export type { AdoptedPayout, HighestKnown } from './ledger/adopt-ledger.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
+export type { CameBack, CameBackList } from './operator/came-back.js';
 export type { Adoption, AdoptionPlan, UnreadJournal } from './operator/adoption.js';
 export type { NumberRange } from './operator/survey-sends.js';
 export type { JournalPeer } from './journal/journal-line.js';

@@ -32,9 +32,12 @@ export function adviseAccount(
     ? pauses.map(({ reason, by }) => `${reason} (by ${by})`).join('; ')
     : (pausedReason ?? '');
   const resume: Command = isOfSeveral ? { name: 'resume', args: ['--of', oldest.by, ...RESUME.args] } : RESUME;
-  const cause = isOfBalance(pausedReason ?? '')
-    ? 'Pay in first, and wait until the balance shows it (docs/runbooks/balance-low.md).'
-    : 'Remove the cause first.';
+  const cause =
+    oldest?.by === ADOPTION
+      ? 'Look first at what came back held or queued, and cancel what must not be paid (docs/runbooks/ledger-mismatch.md).'
+      : isOfBalance(pausedReason ?? '')
+        ? 'Pay in first, and wait until the balance shows it (docs/runbooks/balance-low.md).'
+        : 'Remove the cause first.';
   return [
     {
       kind: 'pause',
@@ -44,6 +47,9 @@ export function adviseAccount(
     },
   ];
 }
+
+/** Who pauses an adopted ledger. */
+const ADOPTION = 'adoption';
 
 const RESUME: Command = { name: 'resume', args: ['--reason', 'WHY'] };
 

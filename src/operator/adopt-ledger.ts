@@ -29,6 +29,7 @@ import {
   planAdoption,
   UNWITNESSED,
 } from './adoption.js';
+import { type CameBack, readCameBack } from './came-back.js';
 import type { DecisionSigner } from './decision-signer.js';
 
 /** The journals that an adoption reads, and what it gives up. */
@@ -49,6 +50,8 @@ export interface AdoptLedgerResult {
   readonly plan: AdoptionPlan;
   /** Undefined if journals and ledger agreed. */
   readonly adoption: Adoption | undefined;
+  /** Undefined without an adoption, or if it could not be read. */
+  readonly cameBack: CameBack | undefined;
 }
 
 const listField = z.array(z.string('must be a string'), 'must be a list');
@@ -73,7 +76,7 @@ export async function runAdoption(
   const ledger = redisAdoptionLedger(payouts);
   const plan = await planAdoption(ledger, await readAll(journalDirs, platformId), giveUp);
   await checkGivenUp(ledger, plan);
-  if (plan.reasons.length === 0) return { plan, adoption: undefined };
+  if (plan.reasons.length === 0) return { plan, adoption: undefined, cameBack: undefined };
   await review?.(plan);
   if (!isComplete(plan)) throw incompleteError(plan);
   const act = await signer?.signAccountAct(payouts.connection, 'adopt', actor);
@@ -81,7 +84,8 @@ export async function runAdoption(
   try {
     const at = clock.wallNow();
     const context = { actor, at, act };
-    return { plan, adoption: await carryOutAdoption(ledger, opened.journals, plan, context) };
+    const adoption = await carryOutAdoption(ledger, opened.journals, plan, context);
+    return { plan, adoption, cameBack: await readCameBack(payouts.connection) };
   } finally {
     await opened.close();
   }

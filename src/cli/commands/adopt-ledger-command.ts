@@ -6,6 +6,7 @@ import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
 import { describeMissing, readJournals } from '../../operator/adopt-ledger.js';
 import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
+import type { CameBack, CameBackList } from '../../operator/came-back.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { hasKeyring, readAudience } from '../context/keys.js';
@@ -18,7 +19,7 @@ import {
   type Decider,
 } from '../context/signer.js';
 import { formatTable } from '../output/format-table.js';
-import { formatAmount, formatTime, shorten } from '../../base/format.js';
+import { formatAmount, formatTime, formatTimeUtc, shorten } from '../../base/format.js';
 import type { Actor } from '../../ledger/payout.js';
 import { addActorOptions, readActor, readVariable, help } from '../context/flags.js';
 import { readJournalFolder, withAccount, withOperator } from '../context/account.js';
@@ -37,7 +38,7 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
     .option('--gateway', 'bind the ledger to the gateway and API of this environment')
     .option('-y, --yes', 'do not ask')
-    .option('--json', 'print {mismatch, unknown, adopted, held, …} as JSON')
+    .option('--json', 'print {mismatch, unknown, adopted, held, cameBack, …} as JSON')
     .addHelpText(
       'after',
       help(
@@ -66,14 +67,15 @@ application enqueue again what it misses before that. docs/runbooks/ledger-misma
         if (!isComplete(plan)) throw incomplete(context, journalDirs, plan);
         if (!yes) await confirm(`Adopt this ledger${describeSigning(decider)}?`, context.terminal);
       };
-      const { plan, adoption } = await withOperator(
+      const { plan, adoption, cameBack } = await withOperator(
         context,
         async (operator) => operator.adoptLedger({ journalDirs, giveUp, review }, actor),
         decider,
       );
-      if (json) context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));
+      if (json)
+        context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption, cameBack));
       else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');
-      else context.write(describeAdoption(adoption, giveUp.length > 0));
+      else context.write(describeAdoption(adoption, cameBack, giveUp.length > 0));
     });
 }
 
@@ -153,7 +155,11 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
   ].join('');
 }
 
-function toJson({ reasons }: AdoptionPlan, { adopted, putBack, held, epoch, sendCount, objections }: Adoption): object {
+function toJson(
+  { reasons }: AdoptionPlan,
+  { adopted, putBack, held, epoch, sendCount, objections }: Adoption,
+  cameBack: CameBack | undefined,
+): object {
   return {
     mismatch: reasons[0],
     unknown: idsIn(adopted, 'unknown'),
@@ -163,6 +169,7 @@ function toJson({ reasons }: AdoptionPlan, { adopted, putBack, held, epoch, send
     epoch,
     sends: sendCount,
     objections,
+    cameBack: cameBack ?? null,
   };
 }
 
@@ -170,7 +177,11 @@ function idsIn(adopted: Adoption['adopted'], state: PayoutState): string[] {
   return adopted.flatMap((payout) => (payout.state === state ? [payout.payoutId] : []));
 }
 
-function describeAdoption({ adopted, putBack, held, epoch, objections }: Adoption, gaveUp: boolean): string {
+function describeAdoption(
+  { adopted, putBack, held, epoch, objections }: Adoption,
+  cameBack: CameBack | undefined,
+  gaveUp: boolean,
+): string {
   const unknown = idsIn(adopted, 'unknown');
   const parts = [
     objections === 0
@@ -185,6 +196,7 @@ function describeAdoption({ adopted, putBack, held, epoch, objections }: Adoptio
       putBack.map(({ payoutId }) => payoutId),
     ),
     LOST_OTHERWISE,
+    describeCameBack(cameBack),
     held === 0
       ? ''
       : `${held} queued, held or rejected payouts became unknown: any of them may have been sent, \`payouts resolve\` decides.\n`,
@@ -196,6 +208,37 @@ const LOST_OTHERWISE = `Payouts that came back queued, held or rejected are as t
 unless it is named above: holds, releases, retries, approvals, cancellations while no worker ran, also of payouts that wait for
 their notBefore. Look through \`payouts list --state queued\`, held and rejected, and cancel what must not be paid.
 `;
+
+/** One by one, with what Redis says of each: nobody else knows whether that still is so. */
+function describeCameBack(cameBack: CameBack | undefined): string {
+  if (cameBack === undefined) return 'Redis became unavailable: which are held or scheduled could not be listed.\n';
+  const { held, notBefore } = cameBack;
+  const now = new Date().toISOString();
+  return [
+    describeEach(
+      'held again, for the reason of that copy',
+      'held',
+      held,
+      ({ payoutId, updatedAt, held: { message } }) => [payoutId, `since ${formatTimeUtc(updatedAt)}`, message],
+    ),
+    describeEach('queued for the date of that copy', 'queued', notBefore, ({ payoutId, notBefore: date }) => [
+      payoutId,
+      `not before ${formatTimeUtc(date)}`,
+      date <= now ? 'its date has passed: it is sent once the account is resumed' : '',
+    ]),
+  ].join('');
+}
+
+function describeEach<Item>(
+  what: string,
+  state: PayoutState,
+  { payouts, more }: CameBackList<Item>,
+  toRow: (payout: Item) => readonly string[],
+): string {
+  if (payouts.length === 0) return '';
+  const rest = more === 0 ? '' : `  … and ${more} more: \`payouts list --state ${state}\` has all\n`;
+  return `These are ${what}:\n${formatTable(payouts.map((payout) => ['', ...toRow(payout)]))}${rest}`;
+}
 
 function describeIds(what: string, payoutIds: readonly string[]): string {
   if (payoutIds.length === 0) return '';

@@ -3,6 +3,7 @@ import { ConflictError } from '../../base/errors.js';
 import { formatCount } from '../../base/format.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import type { Actor } from '../../ledger/payout.js';
+import { shellQuote } from '../../operator/next-steps.js';
 import type { PauseState } from '../../operator/payout-operator.js';
 import { type JournalFolder, readJournalFolder, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -57,23 +58,26 @@ resumed (exit code 4). ${SIGNING_HELP}`,
       const decider = await openDecider(context, flags);
       const result = await withOperator(context, async (operator) => operator.resume(actor, { of: flags.of }), decider);
       if (flags.json) context.writeJson(result);
-      else {
-        const { platformId, changed, pauses } = result;
-        const remains =
-          pauses.length > 0 ? `stays paused: ${describePauses(pauses)}` : describeResume(changed, decider);
-        context.write(`Account ${platformId} ${remains}.\n`);
-      }
+      else context.write(`${describeResume(result, decider)}\n`);
     });
+}
+
+/** A pause that remains may be that of a worker, which stopped for a reason: it is named with its command. */
+function describeResume({ platformId, changed, pauses }: PauseState, decider: Decider | undefined): string {
+  const account = `Account ${platformId}`;
+  if (pauses.length > 0) {
+    const commands = pauses.map(
+      ({ by }) => `\`payouts resume --account ${platformId} --of ${shellQuote(by)} --reason WHY\``,
+    );
+    return `One pause ended. ${account} stays paused: ${describePauses(pauses)}. If the cause is gone: ${commands.join(', ')}`;
+  }
+  if (changed) return `${account} sends again${describeSigning(decider)}.`;
+  if (decider === undefined) return `${account} was not paused.`;
+  return `${account} was not paused; what ${describeDecider(decider)} signed is kept for workers that keep a pause of their own.`;
 }
 
 function describePauses(pauses: PauseState['pauses']): string {
   return pauses.map(({ reason, by }) => `${reason} (by ${by})`).join('; ');
-}
-
-function describeResume(changed: boolean, decider: Decider | undefined): string {
-  if (changed) return `sends again${describeSigning(decider)}`;
-  if (decider === undefined) return 'was not paused';
-  return `was not paused; what ${describeDecider(decider)} signed is kept for workers that keep a pause of their own`;
 }
 
 interface NewAccountFlags extends Actor {

@@ -191,6 +191,22 @@ it('payouts cancel of many says what to keep until a worker has it on its disk',
   expect(await cancelling).toMatchObject({ code: 0, stderr: expect.stringMatching(/\nWorker one has it on its disk/) });
 });
 
+it.each([
+  ['worker', '5 payouts in a row were rejected: no funds'],
+  ['worker host-a:7', 'the gateway blocked the account: too many requests'],
+  ['adoption', 'the ledger was adopted: look at what came back, then resume'],
+])('payouts resume says that the pause of %s remains, with its reason and its command', async (by, reason) => {
+  await cli.ok('pause', '--reason', 'maintenance', '--by', 'ann');
+  await cli.ledger.pause(by, reason);
+  const quoted = by.includes(' ') ? `'${by}'` : by;
+  const { platformId } = cli;
+  expect(await cli.ok('resume', '--by', 'ann', '--reason', 'done')).toBe(
+    `One pause ended. Account ${platformId} stays paused: ${reason} (by ${by}). If the cause is gone: \`payouts resume --account ${platformId} --of ${quoted} --reason WHY\`\n`,
+  );
+  expect(await cli.json('stats')).toMatchObject({ paused: true, pausedReason: reason });
+  expect(await cli.ok('resume', '--of', by, '--reason', 'looked')).toBe(`Account ${platformId} sends again.\n`);
+});
+
 it('payouts pause and resume say when the account stood so before', async () => {
   const paused = { changed: true, paused: true, pausedReason: 'maintenance', pausedBy: 'ann' };
   expect(await cli.json('pause', '--reason', 'maintenance', '--by', 'ann')).toMatchObject(paused);
@@ -199,7 +215,7 @@ it('payouts pause and resume say when the account stood so before', async () => 
   const both = /is paused: maintenance \(by ann\); audit \(by bob\)/;
   expect(await cli.ok('pause', '--reason', 'audit', '--by', 'bob')).toMatch(both);
   await cli.refused(4, /--of ann --reason WHY`, .*--of bob/, 'resume', '--by', 'zoe');
-  expect(await cli.ok('resume', '--by', 'ann')).toMatch(/stays paused: audit \(by bob\)\.\n$/);
+  expect(await cli.ok('resume', '--by', 'ann')).toMatch(/stays paused: audit \(by bob\)\. .*--of bob --reason WHY`\n$/);
   expect(await cli.ok('resume', '--of', 'bob')).toMatch(/sends again\.\n$/);
   expect(await cli.ok('resume')).toMatch(/was not paused\.\n$/);
   await cli.refused(2, '--reason', 'pause', '--reason', 'two\nlines');
