@@ -14,7 +14,7 @@ export interface PayoutIndex {
  *
  * | key | type | holds |
  * |---|---|---|
- * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has |
+ * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has, time and payoutId of the last tampering |
  * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt without a response |
  * | `payout:<payoutId>` | hash | one payout with its history |
  * | `state:<state>` | sorted set; stream for a state that is never left, at a quarter of the size | payoutIds in the order in which they entered the state |

@@ -1,4 +1,4 @@
-import { formatCount, formatDuration, formatMoney } from '../base/format.js';
+import { formatCount, formatDuration, formatMoney, formatMs } from '../base/format.js';
 import type { Payout } from '../ledger/payout.js';
 import type { GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { CurrencySum } from '../ledger/reads/statistics.js';
@@ -38,6 +38,8 @@ export const HEADLINES = {
   otherGateway: told(STOPS.otherGateway),
   balanceFell: ['Balance fell', 'balance-fell'],
   paidLate: ['Paid late', 'paid-late'],
+  tampering: ['Tampering', 'tampering'],
+  tooClose: ['Sent too close', 'sent-too-close'],
   paused: told(STOPS.pause),
   pauseKept: told(STOPS.keptPause),
   ipNotListed: ['Paused: IP address not listed', 'ip-address'],
@@ -73,6 +75,8 @@ const LIST_UNKNOWN: Command = { name: 'list', args: ['--state', 'unknown'] };
 const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   balanceFell: { name: 'pause', args: ['--reason', 'balance fell'] },
   paidLate: { name: 'events', args: [] },
+  tampering: { name: 'events', args: [] },
+  tooClose: { name: 'pause', args: ['--reason', 'sent too close'] },
   refused: DOCTOR,
   otherGateway: DOCTOR,
   pauseKept: { name: 'events', args: [] },
@@ -127,8 +131,8 @@ const STANDS_STILL_AFTER_MS = 15_000;
  */
 const SAID_FOR_MS = 60_000;
 
-/** A payment proved late stays on record until retention; it comes first for a day. */
-const PAID_LATE_FOR_MS = 24 * 60 * 60_000;
+/** What costs money in one moment, such as a payment proved late, comes first for a day. */
+const AT_RISK_FOR_MS = 24 * 60 * 60_000;
 
 /** Fewer may fail because the gateway closed an idle connection. */
 const FAILURES = 2;
@@ -283,10 +287,25 @@ const OBSTACLES: readonly FindObstacle[] = [
   },
   function paidLate(ledger) {
     const { paidLate, wallNow } = ledger;
-    if (paidLate === undefined || wallNow - paidLate.at > PAID_LATE_FOR_MS) return undefined;
+    if (paidLate === undefined || wallNow - paidLate.at > AT_RISK_FOR_MS) return undefined;
     const ago = formatDuration(Math.max(0, wallNow - paidLate.at));
     const detail = `${paidLate.payoutId} is possibly paid twice: ${ago} ago a payment was proved after it was settled or sent again.`;
     return say(ledger, 'paidLate', 'bad', detail);
+  },
+  function tampering(ledger) {
+    const { tampering, wallNow } = ledger;
+    if (tampering === undefined || wallNow - tampering.at > AT_RISK_FOR_MS) return undefined;
+    const ago = formatDuration(Math.max(0, wallNow - tampering.at));
+    const detail = `${tampering.payoutId} was held ${ago} ago, because someone had altered it in Redis. Nothing that was altered is sent.`;
+    return say(ledger, 'tampering', 'bad', detail);
+  },
+  /** A standby too: it may have been the sender. */
+  function tooClose(ledger) {
+    const close = ledger.workers.find(({ closeAt = -Infinity }) => ledger.wallNow - closeAt <= AT_RISK_FOR_MS);
+    if (close?.closeAt === undefined) return undefined;
+    const ago = formatDuration(Math.max(0, ledger.wallNow - close.closeAt));
+    const detail = `${close.name} wrote two payouts ${formatMs(close.closeMs ?? 0)} apart, ${ago} ago. The gateway may block the account: stop every worker.`;
+    return say(ledger, 'tooClose', 'bad', detail);
   },
   function keptPause(ledger, sender) {
     if (sender?.pauseKept === undefined || ledger.due === 0) return undefined;

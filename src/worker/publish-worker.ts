@@ -89,7 +89,10 @@ interface WorkerFacts {
     readonly cause?: string;
     readonly missing?: MissingReport;
   };
-  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'ended' | 'wasUnanswered' | 'slow' | 'resumeWasRefused'>;
+  readonly work: Pick<
+    RecentWork,
+    'notSent' | 'failedPolls' | 'ended' | 'wasUnanswered' | 'slow' | 'tooClose' | 'resumeWasRefused'
+  >;
   /** When the next send is allowed, on the clock's scale. Undefined before the first lease. */
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
@@ -113,6 +116,8 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
     pollError: failedPolls?.reason,
     pollErrorCode: failedPolls?.code,
     failedPolls: failedPolls && Math.min(failedPolls.count, COUNTED_POLLS),
+    closeAt: work.tooClose && toWallClock(work.tooClose.at, clock),
+    closeMs: work.tooClose?.gapMs,
   };
   if (!isSender) return report;
   const isHeldOff = opensAt !== undefined && opensAt - clock.now() > HOLD_OFF_FROM_MS;

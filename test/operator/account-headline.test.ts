@@ -65,6 +65,11 @@ it.each<[string, Change]>([
   ['good Idle', { drops: [], due: 0 }],
   ['bad Paid late', { paidLate: { payoutId: 'p-1', at: NOW - DAY_MS }, pausedReason: 'maintenance' }],
   ['good Sending', { paidLate: { payoutId: 'p-1', at: NOW - DAY_MS - 1 } }],
+  ['bad Tampering', { tampering: { payoutId: 'p-1', at: NOW - DAY_MS }, pausedReason: 'maintenance' }],
+  ['good Sending', { tampering: { payoutId: 'p-1', at: NOW - DAY_MS - 1 } }],
+  ['bad Sent too close', worker({ closeAt: NOW - DAY_MS, closeMs: 940 }, { pausedReason: 'maintenance' })],
+  ['bad Sent too close', worker({ role: 'standby', closeAt: NOW, closeMs: 940 }, NO_LEASE)],
+  ['good Sending', worker({ closeAt: NOW - DAY_MS - 1, closeMs: 940 })],
   [
     'bad Paused by the journal',
     { ...worker({ pauseKept: true }), writeRefusal: { reason: 'full', action: 'Free it.' } },
@@ -273,6 +278,23 @@ describe('money at risk', () => {
     expect(fallen.command).toBe(`payouts pause --account ${connection.platformId} --reason 'balance fell'`);
     await acceptDrops(connection, at, { by: 'ann', reason: 'moved to the cold wallet' });
     expect((await observe()).headline).toBe('Paid late');
+  });
+
+  it('is the headline once a payout is held that someone had altered', async () => {
+    await account.enqueue('altered');
+    const hold = { kind: 'signature', reason: 'fields', message: 'not as it was signed' } as const;
+    await account.sender.holdPayout('altered', 0, { ...hold, isTampering: false });
+    expect((await observe()).headline).toBe('Checking');
+    await account.enqueue('altered-2');
+    await account.sender.holdPayout('altered-2', 0, { ...hold, isTampering: true });
+    const { platformId } = account.connection;
+    expect(await observe()).toMatchObject({
+      ...{ tone: 'bad', headline: 'Tampering', runbook: 'docs/runbooks/tampering.md' },
+      detail: expect.stringMatching(/^altered-2 was held .* ago, because someone had altered it in Redis\./) as unknown,
+      command: `payouts events --account ${platformId}`,
+    });
+    await account.redis.hset(account.connection.keys.ledger, 'tampering', 'no time');
+    expect((await observe()).headline).toBe('Checking');
   });
 });
 

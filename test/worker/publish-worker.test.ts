@@ -52,6 +52,7 @@ it('a worker says its role, why its last attempts failed, and until when it hold
     ended: undefined,
     wasUnanswered: false,
     slow: undefined,
+    tooClose: undefined,
     resumeWasRefused: false,
   };
   const facts = { work, opensAt: undefined, startedAt: 5, clock, status: { role: 'sender' } };
@@ -64,6 +65,16 @@ it('a worker says its role, why its last attempts failed, and until when it hold
   expect(describeWorker({ ...facts, work: { ...work, notSent } })).toMatchObject(told);
   const slow = { durationMs: 8_000.4, at: 99_000 };
   expect(describeWorker({ ...facts, work: { ...work, slow } })).toMatchObject({ slowAt: 999_000, slowMs: 8_000 });
+});
+
+it('a worker says that it wrote two payouts within a second', () => {
+  const clock = { ...systemClock, now: () => 100_000, wallNow: () => 1_000_000 };
+  const work = new RecentWork(clock, noObserver);
+  const read = () => describeWorker({ work, opensAt: 0, startedAt: 5, clock, status: { role: 'standby' } });
+  work.observer.sendGap(1_000, true);
+  expect(read().closeAt).toBeUndefined();
+  work.observer.sendGap(999.9, true);
+  expect(read()).toMatchObject({ closeAt: 1_000_000, closeMs: 999 });
 });
 
 it('a worker says for a while what failed and no longer does, the last of it', () => {

@@ -33,6 +33,8 @@ const reportSchema = z.object({
   pauseKept: z.literal(true).optional().catch(undefined),
   slowAt: storedTime.optional().catch(undefined),
   slowMs: z.number().optional().catch(undefined),
+  closeAt: storedTime.optional().catch(undefined),
+  closeMs: z.number().optional().catch(undefined),
   lastError: z.string().optional(),
   lastErrorCode: z.string().optional().catch(undefined),
   failedAttempts: z.number().optional(),
@@ -84,6 +86,9 @@ export interface WorkerReport {
   /** When the last response came that took longer than {@link RESPONSE_SLOW_MS}, and how long it took. */
   readonly slowAt?: number | undefined;
   readonly slowMs?: number | undefined;
+  /** When this process wrote two payouts of the account within a second, and how far apart. It must never happen. */
+  readonly closeAt?: number | undefined;
+  readonly closeMs?: number | undefined;
   /** Why the last tries to send ended before anything was written; undefined after a send. */
   readonly lastError?: string | undefined;
   /** The code of that error. */

@@ -15,6 +15,9 @@ interface NotSent extends Streak {
   readonly retryAt: number;
 }
 
+/** Within a second the gateway may block the account (docs/gateway-api.md#limits). The alert uses the same time. */
+const TOO_CLOSE_MS = 1_000;
+
 const SYNCS = 5;
 
 const ANSWERS = 3;
@@ -42,6 +45,7 @@ export class RecentWork {
   #wasUnanswered = false;
   #ended: EndedTrouble | undefined;
   #slow: { readonly durationMs: number; readonly at: number } | undefined;
+  #tooClose: { readonly gapMs: number; readonly at: number } | undefined;
   #syncsMs: readonly number[] = [];
   #answersMs: readonly number[] = [];
   #gaps: readonly SendGap[] = [];
@@ -68,6 +72,7 @@ export class RecentWork {
       },
       sendGap: (gapMs, hadToWait) => {
         const at = clock.wallNow() - this.#lastDurationMs;
+        if (gapMs < TOO_CLOSE_MS) this.#tooClose = { gapMs: Math.floor(gapMs), at: clock.now() };
         this.#gaps = [...this.#gaps, { at, gapMs: Math.round(gapMs), hadToWait }].slice(-GAPS);
         observer.sendGap(gapMs, hadToWait);
       },
@@ -182,6 +187,11 @@ export class RecentWork {
   /** The last send that took longer than {@link RESPONSE_SLOW_MS}, and when its response came, on the clock's scale. */
   get slow(): { readonly durationMs: number; readonly at: number } | undefined {
     return this.#slow;
+  }
+
+  /** The last two writes within a second, and when that was, on the clock's scale. */
+  get tooClose(): { readonly gapMs: number; readonly at: number } | undefined {
+    return this.#tooClose;
   }
 
   get wasUnanswered(): boolean {

@@ -5,11 +5,13 @@ local function end_change(payout, from)
   redis.call('HDEL', payout.record, 'pending', unpack(OWN_FIELDS[from] or {}))
 end
 
--- A payout that is held because someone altered it has an event of its own.
+-- A payout that is held because someone altered it has an event of its own, and the account keeps the last one.
 local function tell_tampering(payout, at, append)
   local text = redis.call('HGET', payout.record, 'held')
   local held = text and cjson.decode(text) or {}
-  if held.isTampering then append('tampering', payout.id, '', 'held', at, '', held.reason .. ': ' .. held.message, payout.attempt) end
+  if not held.isTampering then return end
+  append('tampering', payout.id, '', 'held', at, '', held.reason .. ': ' .. held.message, payout.attempt)
+  redis.call('HSET', LEDGER, 'tampering', string.format('%.0f', at) .. ' ' .. payout.id)
 end
 
 -- Adds a payout to the index of a state that is never left.
