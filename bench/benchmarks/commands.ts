@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PayoutProducer } from 'payout-queue';
 import { startSandbox } from 'payout-queue/sandbox';
@@ -8,7 +9,7 @@ import { figure } from '../figure.js';
 import { newAccount, samplePayouts } from '../sample-payouts.js';
 import { sum } from '../statistics.js';
 import { until } from '../until.js';
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.js';
+import { makeJournalDir, startWorkerProcess, type WorkerProcess } from '../worker-process.js';
 
 /** The first sends load code and open connections. */
 const WARM_UP = 3;
@@ -34,12 +35,18 @@ export async function run({ quick, note }: BenchmarkRun): Promise<BenchmarkResul
   const completed = async (): Promise<number> => (await producer.stats()).completed;
   await completed();
   const record = await recordCommands(redis.url);
-  const workers: WorkerProcess[] = [];
+  // A worker with a journal of its own on the same host would be refused, not stand by.
+  const journalDir = await makeJournalDir();
+  const workers = new Set<WorkerProcess>();
   const startWorker = async (): Promise<WorkerProcess> => {
     const accounts = [{ ...account, ...LEASE, baseUrl: sandbox.url, pollMinMs: 1_500 }];
-    const worker = await startWorkerProcess({ redisUrl: redis.url, accounts });
-    workers.push(worker);
+    const worker = await startWorkerProcess({ redisUrl: redis.url, accounts, journalDir });
+    workers.add(worker);
     return worker;
+  };
+  const stopWorker = async (worker: WorkerProcess): Promise<void> => {
+    workers.delete(worker);
+    await worker.stop();
   };
   const measure = async (worker: WorkerProcess, work: () => Promise<number>): Promise<Measured> => {
     const before = await worker.report();
@@ -59,22 +66,26 @@ export async function run({ quick, note }: BenchmarkRun): Promise<BenchmarkResul
     await delay(SETTLE_MS);
     const idle = await measure(sender, rest);
     note('without payouts: done');
+    // Before the payouts, since what follows from them goes on for minutes.
+    const standby = await startWorker();
+    await delay(SETTLE_MS);
+    const both = await measure(standby, rest);
+    await stopWorker(standby);
+    note('standing by: done');
     await producer.enqueueMany(samplePayouts(payouts, 'busy'));
     const busy = await measure(sender, async () => {
       await until('all are completed', async () => (await completed()) === payouts + WARM_UP);
       return payouts;
     });
     note('with payouts: done');
-    const standby = await startWorker();
-    await delay(SETTLE_MS);
-    const both = await measure(standby, rest);
     return report({ idle, busy, both });
   } finally {
     await record.close();
     await producer.close();
-    for (const worker of workers) await worker.stop();
+    for (const worker of workers) await stopWorker(worker);
     await sandbox.close();
     await redis.close();
+    await rm(journalDir, { recursive: true });
   }
 }
 
