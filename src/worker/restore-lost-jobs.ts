@@ -28,12 +28,15 @@ async function restoreJobs(state: StateWithJob, runtime: Needed, reconciler: Job
   const stuck = new StuckJobs(connection, logger);
   const queue = queues.queueOf(state);
   let checkedAt: number | undefined;
-  const look = async (): Promise<void> => {
+  const repairStuck = async (): Promise<void> => {
     const released = await stuck.repairUnreadable(queue);
     // The delays of polls are the worker's own, and short.
     const restored = state === 'queued' ? await stuck.restoreTimes(queue, signal) : 0;
     if (released + restored > 0) observer.jobsRecreated(state, released + restored);
-    const { lost } = await readJobBalance(connection, queues, state);
+  };
+  const look = async (): Promise<void> => {
+    const { lost, payouts, jobs } = await readJobBalance(connection, queues, state);
+    if (payouts + jobs > 0) await repairStuck();
     const isOverdue = checkedAt === undefined || clock.now() - checkedAt >= CHECK_EVERY_MS;
     if (!alarm.isDue(lost) && !isOverdue) return;
     const recreated = await reconciler.reconcile(state, signal);

@@ -116,6 +116,24 @@ it('lost jobs are added again at the start, and told; what is well is left alone
   expect(checks).toHaveLength(2);
 });
 
+it('a job that was delayed by hand, and one that cannot be read, are repaired although none is lost', async () => {
+  const { redis, wait, start, untilChecked, untilRepaired, recreated } = await restore();
+  const { withdraw, transactionstatus } = rig.queues;
+  start();
+  await untilChecked();
+  await redis.lrem(wait, 0, 'p~0');
+  await redis.zadd(withdraw.toKey('delayed'), (rig.account.clock.wallNow() + 3_600_000) * 0x1000, 'p~0');
+  await untilRepaired();
+  await redis.zrem(transactionstatus.toKey('delayed'), 'q~0');
+  await redis.lpush(transactionstatus.toKey('active'), 'q~0');
+  await redis.hset(transactionstatus.toKey('q~0'), 'data', 'no JSON');
+  await untilRepaired(2);
+  expect(recreated).toEqual([
+    ['queued', 1],
+    ['in_progress', 1],
+  ]);
+});
+
 it('lost jobs later are found by the counts alone, and that state only is checked', async () => {
   const { redis, wait, start, untilChecked, untilRepaired, recreated, checks } = await restore();
   start();

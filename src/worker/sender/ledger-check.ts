@@ -79,11 +79,11 @@ export class LedgerCheck {
     const view = await this.#runtime.senderLedger.readSender();
     this.acts = view.acts;
     this.keptActs = view.keptActs;
-    return this.#findLostActs(view, acts) ?? this.#compare(view, known) ?? (await this.#findForgottenSend());
+    return this.#findLostActs(view, acts) ?? this.#compare(view, known);
   }
 
   /** Someone may delete the record of a sent payout while this process is the sender. */
-  async #findForgottenSend(): Promise<LedgerMismatch | undefined> {
+  async findForgottenSend(): Promise<LedgerMismatch | undefined> {
     const { clock, journal, senderLedger } = this.#runtime;
     const now = clock.now();
     if (now - this.#sendsComparedAt < COMPARE_SENDS_EVERY_MS) return undefined;

@@ -89,11 +89,20 @@ export class SendRecovery {
    * @returns why nothing may be sent from this ledger any more
    */
   async checkLedger(): Promise<LedgerMismatch | undefined> {
-    const mismatch = await this.#check.findMismatch();
+    const mismatch = (await this.#check.findMismatch()) ?? (await this.confirmSends());
     if (mismatch !== undefined) return mismatch;
-    await this.#attempts.confirmLast();
     await this.#keepActs();
     return undefined;
+  }
+
+  /**
+   * What no heartbeat shows: the records of the sends, and their last outcome.
+   * @returns as {@link checkLedger}
+   */
+  async confirmSends(): Promise<LedgerMismatch | undefined> {
+    const mismatch = await this.#check.findForgottenSend();
+    if (mismatch === undefined) await this.#attempts.confirmLast();
+    return mismatch;
   }
 
   /** Until they are in the journal, what people did is lost if Redis comes back older. */
@@ -147,9 +156,10 @@ export async function recoverRegularly(
   let lookedAt = Number.NEGATIVE_INFINITY;
   const recover = async (): Promise<void> => {
     const now = clock.now();
-    if (!recovery.isAsKnown || now - lookedAt >= LOOK_EVERY_MS) {
-      await recovery.resolveLeftovers();
-      const mismatch = await recovery.checkLedger();
+    const { isAsKnown } = recovery;
+    if (!isAsKnown || now - lookedAt >= LOOK_EVERY_MS) {
+      if (!isAsKnown) await recovery.resolveLeftovers();
+      const mismatch = await (isAsKnown ? recovery.confirmSends() : recovery.checkLedger());
       if (mismatch !== undefined) onMismatch(mismatch);
       lookedAt = now;
     }

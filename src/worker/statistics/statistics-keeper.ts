@@ -23,6 +23,8 @@ import { recount } from './recount.js';
 const EVENTS_PER_STEP = 500;
 
 const STEP_EVERY_MS = 5_000;
+/** Once a step found nothing. */
+const IDLE_STEP_EVERY_MS = 15_000;
 /** While there are more events: 2,500 a second. */
 const CATCH_UP_MS = 200;
 const CHECK_EVERY_MS = 60_000;
@@ -49,6 +51,8 @@ export class StatisticsKeeper {
   #recountDelayMs = RECOUNT_MIN_MS;
   #failedRecounts = 0;
   #isWrong = false;
+  /** The last step found no event. */
+  #isIdle = false;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(connection: LedgerConnection, logger: Logger, takeGaps: () => readonly SendGap[] = () => []) {
@@ -64,7 +68,10 @@ export class StatisticsKeeper {
 
   /** Counts events until the signal is aborted. Failures here affect no payout. */
   async run(signal: AbortSignal): Promise<void> {
-    const count = async (): Promise<number> => ((await this.step(signal)) ? CATCH_UP_MS : STEP_EVERY_MS);
+    const count = async (): Promise<number> => {
+      if (await this.step(signal)) return CATCH_UP_MS;
+      return this.#isIdle ? IDLE_STEP_EVERY_MS : STEP_EVERY_MS;
+    };
     const onError = (error: Error): void => {
       // Other parts report an unavailable Redis.
       if (error instanceof RedisUnavailableError) return;
@@ -79,6 +86,7 @@ export class StatisticsKeeper {
       const counters = (this.#counters ??= await this.#load());
       if (counters === undefined) return this.#recount(undefined, signal);
       const events = await readEventsAfter(this.#connection, counters.position, EVENTS_PER_STEP);
+      this.#isIdle = events?.length === 0;
       const mayMissEvents = events === undefined || (counters.position === STREAM_BEGINNING && events.length > 0);
       if (mayMissEvents) return this.#recount(undefined, signal);
       if (this.#isWrong && this.#connection.clock.now() >= this.#recountAfter) return this.#recount(counters, signal);

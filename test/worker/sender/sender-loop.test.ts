@@ -4,6 +4,7 @@ import type { ActiveSender } from '../../../src/worker/sender/send-until-decided
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { putPayout } from '../../world/world-ledger.js';
 import { cutFromRedis, LoopWorld, type LoopRig, type LoopRigOptions } from '../support/loop-rig.js';
 import { INTERVAL_MS, journaled, LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
@@ -129,6 +130,7 @@ it('a role whose work fails keeps the lease until a recovery in progress has end
   let calls = 0;
   let endRecovery = (): void => undefined;
   const work = async (_: ActiveSender, end: AbortSignal) => {
+    putPayout(world.ledger, { payoutId: 'left', state: 'sending' });
     while (calls < 2 && !end.aborted) await world.clock.sleep(100, end);
     throw new Error('no queue');
   };

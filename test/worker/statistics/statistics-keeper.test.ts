@@ -64,6 +64,20 @@ async function expectBatches() {
   }
 }
 
+it('statistics follow the events every five seconds, and every fifteen once there were none', async () => {
+  const slept: number[] = [];
+  const stop = new AbortController();
+  const sleep = async (ms: number) => {
+    slept.push(ms);
+    if (slept.length === 2) await account.ledger.enqueue([aPayout('q')]);
+    if (slept.length === 4) stop.abort();
+  };
+  await account.ledger.enqueue([aPayout('p')]);
+  await new StatisticsKeeper({ ...connection, clock: { ...systemClock, sleep } }, silentLogger).run(stop.signal);
+  expect(slept).toEqual([200, 15_000, 5_000, 15_000]);
+  expect((await readStatistics(connection)).sums.queued).toMatchObject([{ count: 2 }]);
+});
+
 it('statistics have the gaps that this process measured, also after a new count', async () => {
   const at = Date.now();
   const gaps = [{ at, gapMs: 1_011, hadToWait: true }];
