@@ -86,6 +86,7 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   import: ['rows.csv --yes'.split(' '), 'rows.jsonl --dry-run'.split(' '), [HOSTILE, '--yes']],
   get: [['p'], ['q'], ['p', '--json'], [HOSTILE], ['--gateway-id', HOSTILE]],
   list: [['--state', 'held'], ['--state', 'held', '--json'], ['--batch', HOSTILE], [`--${HOSTILE}`]],
+  export: [[]],
   cancel: [[HOSTILE, '--reason', HOSTILE], '--file ids.txt --reason x --yes'.split(' ')],
   retry: [['p', '--reason', HOSTILE]],
   release: [[HOSTILE, '--reason', HOSTILE]],
