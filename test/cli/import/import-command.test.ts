@@ -4,6 +4,9 @@ import { expect, it } from '@jest/globals';
 import { checkRows } from '../../../src/cli/import/check-rows.js';
 import type { Row } from '../../../src/cli/import/read-records.js';
 import { removePayouts } from '../../ledger/support/remove-payouts.js';
+import { testRedisUrl } from '../../support/account.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { startProgram } from '../../support/cli.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -313,6 +316,31 @@ it('the same rows under new ids are said, in a dry run and before the question',
   expect(await cli.ok('import', again, '--dry-run')).toMatch(warning);
   expect(await cli.json('import', again, '--dry-run')).toMatchObject({ sameAsRecent: 3 });
 });
+
+it('a process at a terminal says the same rows under new ids above its question, and a no accepts none', async () => {
+  const rows = (prefix: string) => ['5', '6'].map((amount, index) => `${prefix}-${index},6,${amount},TX,Rent`);
+  const file = async (prefix: string) => cli.file(`${prefix}.csv`, `${HEADER},reference`, ...rows(prefix));
+  await cli.ok('import', await file('may'), '--yes');
+  const again = await file('again');
+  const env = { REDIS_URL: testRedisUrl(), TERM: 'xterm', ...cli.env };
+  const importing = [process.execPath, findBuiltProgram(), 'import', again].join(' ');
+  for (const [answer, code, state] of [
+    ['n', 1, undefined],
+    ['y', 0, 'queued'],
+  ] as const) {
+    // It makes a terminal for the command.
+    const asked = startProgram('script', ['-qec', importing, '/dev/null'], {
+      env,
+      input: `${answer}\n`,
+      inputStaysOpen: true,
+    });
+    const { code: ended, stdout } = await asked.result;
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /Warning: 2 of these rows have the address, amount and reference of payouts of the last 30 days with other ids, such as may-\d \(queued\)\. .*\[y\/N\]/,
+    );
+    expect([answer, ended, ...(await cli.states('again-0'))]).toEqual([answer, code, state]);
+  }
+}, 60_000);
 
 it('an import has at most 250,000 rows', async () => {
   async function* rows(): AsyncGenerator<Row> {
