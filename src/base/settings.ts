@@ -236,6 +236,24 @@ export const DASHBOARD_SETTINGS = {
     rule: proxiesField,
     absent: 'the client is who connects',
   },
+  /** The path under which browsers see the dashboard, such as `/admin/payouts`, whether or not a proxy in front of it strips that. */
+  dashboardPath: {
+    section: 'serving',
+    variable: 'PAYOUT_DASHBOARD_PATH',
+    rule: z
+      .string('must be a string')
+      .regex(/^(\/[^/?#\s]+)+$/, 'must be a path such as /admin/payouts, without a slash at the end'),
+    absent: 'the dashboard is at `/`',
+  },
+  /** What the dashboard is of, such as `staging`: a band on top of each page says so, in red if it begins with `prod`. */
+  environment: {
+    section: 'serving',
+    variable: 'PAYOUT_ENVIRONMENT',
+    rule: text
+      .regex(/^[^\p{C}\p{Z}]+( [^\p{C}\p{Z}]+)*$/u, 'must be words in one line')
+      .max(40, 'must have at most 40 characters'),
+    absent: 'no band',
+  },
   /** Block explorers by currency (payment_id), for links from a txhash: entries such as `6=https://explorer.example/tx/{txhash}`, separated by commas. */
   explorers: {
     section: 'serving',

@@ -21,7 +21,7 @@ import { createOverview } from './overview/overview-page.js';
 import { AccountPoller } from '../operator/account-poller.js';
 import { accountHeadline } from '../operator/account-headline.js';
 import { boardHeaders } from './security-headers.js';
-import { toSite, type Site } from './layout/layout.js';
+import { type DashboardFrame, toSite, type Site } from './layout/layout.js';
 
 export interface ShownAccount {
   readonly platformId: number;
@@ -33,7 +33,7 @@ export interface ShownAccount {
 /** Makes the pages of an account, and watches it while a reader has them open. */
 export function showAccount(
   account: AccountAccess,
-  platformIds: readonly number[],
+  frame: DashboardFrame,
   reader: OverviewReader,
   explorers: ReadonlyMap<number, string>,
   files: ControlFiles,
@@ -45,7 +45,7 @@ export function showAccount(
   const site = (request: Request): Site => {
     const { tone, headline } = accountHeadline(watch.observation);
     return {
-      ...toSite(request, connection.platformId, platformIds, connection.clock.wallNow()),
+      ...toSite(request, connection.platformId, frame, connection.clock.wallNow()),
       isSigned: files.keyringOf(connection.platformId) !== undefined,
       alarm: tone === 'bad' ? headline : undefined,
       where: `Account ${connection.platformId} · Redis ${describeRedis(connection.redis)} · gateway ${watch.observation.ledger?.gateway ?? 'not known'}`,

@@ -74,6 +74,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const files = new ControlFiles(options, logger);
   const accounts = openAccounts(options, logger);
   const platformIds = accounts.map(({ ledger }) => ledger.connection.platformId);
+  const frame = { platformIds, environment: options.environment };
 
   const router = Router();
   router.use(pageHeaders, noStore);
@@ -86,25 +87,18 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   }
   const toRunbookSite = (request: Request): DashboardSite | Site => {
     const [only = 0, ...others] = platformIds;
-    if (others.length === 0) return toSite(request, only, platformIds, Date.now());
-    return { root: request.baseUrl, platformIds, now: Date.now() };
+    if (others.length === 0) return toSite(request, only, frame, Date.now());
+    return { ...frame, root: request.baseUrl, now: Date.now() };
   };
   router.use(refuseWrites, createAssets(), createRunbooks(toRunbookSite));
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   const shown = accounts.map((account) =>
-    showAccount(
-      account,
-      platformIds,
-      new OverviewReader(account.ledger.connection, stuckAfterMs),
-      explorers,
-      files,
-      logger,
-    ),
+    showAccount(account, frame, new OverviewReader(account.ledger.connection, stuckAfterMs), explorers, files, logger),
   );
   for (const { platformId, router: account } of shown) router.use(accountPath(platformIds, platformId) || '/', account);
-  if (accounts.length > 1) router.use(createAccountsPages(shown, logger));
+  if (accounts.length > 1) router.use(createAccountsPages(shown, frame, logger));
 
   const close = async (): Promise<void> => {
     for (const { watch } of shown) watch.close();

@@ -13,7 +13,7 @@ import {
   text,
   WATCHING_RULES,
 } from '../base/setting.js';
-import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../base/settings.js';
+import { CONTROL_SETTINGS, DASHBOARD_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../base/settings.js';
 import { checkTarget, CONNECTION_RULES } from '../queues/open-ledger.js';
 
 /** Which accounts the dashboard shows, and who may see them. */
@@ -30,6 +30,8 @@ export interface DashboardOptions {
    * @defaultValue none: the dashboard is at `/`
    */
   readonly publicPath?: string | undefined;
+  /** What the pages are of, such as `staging`: a band on top of each says so. @defaultValue no band */
+  readonly environment?: string | undefined;
   /** Takes the dashboard's metrics too, once for each registry. @defaultValue a registry of its own */
   readonly registry?: Registry | undefined;
   /**
@@ -77,11 +79,8 @@ export const DASHBOARD_RULES = {
   platformId: { rule: accountsField, required: true },
   redisUrl: WORKER_SETTINGS.redisUrl,
   connection: CONNECTION_RULES.connection,
-  publicPath: {
-    rule: z
-      .string('must be a string')
-      .regex(/^(\/[^/?#\s]+)+$/, 'must be a path such as /admin/payouts, without a slash at the end'),
-  },
+  publicPath: { rule: DASHBOARD_SETTINGS.dashboardPath.rule },
+  environment: { rule: DASHBOARD_SETTINGS.environment.rule },
   registry: objectWith('registerMetric', 'metrics'),
   password: { rule: text, secret: true },
   user: { rule: text.refine((user) => !user.includes(':'), 'must not contain a colon (RFC 7617)') },

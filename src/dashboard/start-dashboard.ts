@@ -66,7 +66,7 @@ export async function startDashboard(options: DashboardServerOptions): Promise<D
   };
   const close = async (): Promise<void> => (closed ??= closeBoth());
   return {
-    url: `http://${toUrlHost(host)}:${(server.address() as AddressInfo).port}/`,
+    url: `http://${toUrlHost(host)}:${(server.address() as AddressInfo).port}${options.publicPath ?? ''}/`,
     close,
     [Symbol.asyncDispose]: close,
   };

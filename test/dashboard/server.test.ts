@@ -229,6 +229,28 @@ it.each<[string, path: string, (path: string) => RequestListener]>([
   expect(await (await fetch(`${server.url}${path}/board`)).text()).toContain(`<base href="${path}/board/"`);
 });
 
+it.each([
+  ['staging', 'warn'],
+  ['Production EU', 'bad'],
+])('every page of the environment %s says so, in a band and at its foot', async (environment, tone) => {
+  const second = account.platformId + 1;
+  const one = await start({ environment });
+  const many = await start({ environment, platformId: [account.platformId, second] });
+  const paths = ['/payouts', '/payouts?state=queued', '/payouts/none', '/none', '/policy', '/diagnostics'];
+  const pages = paths.map(async (path) => one.read(path));
+  const others = ['/accounts', `/accounts/${second}/held`, '/none'].map(async (path) => many.read(path));
+  for (const page of await Promise.all([...pages, ...others])) {
+    expect(page).toMatch(new RegExp(`<p class="environment ${tone}"[^>]*><bdi>${environment}</bdi>`));
+    expect(page).toContain(`environment <bdi>${environment}</bdi>`);
+  }
+});
+
+it('a page has no band without an environment, and none that is not words', async () => {
+  expect(await (await start()).read('/payouts')).not.toContain('class="environment');
+  for (const environment of ['', ' staging', 'a\nb', 'x'.repeat(41)])
+    await expect(start({ environment })).rejects.toThrow(/^environment: must /);
+});
+
 it('a mounted dashboard needs a password, unless the application says that it controls access', async () => {
   const { platformId, redis } = account;
   for (const allowUnprotected of [undefined, false]) {

@@ -58,11 +58,12 @@ export function startProgram(
   });
   /** Resolves once stdout and stderr together match; rejects when the program ends before. */
   const waitForOutput = async (pattern: RegExp) =>
-    new Promise<void>((resolve, reject) => {
+    new Promise<RegExpExecArray>((resolve, reject) => {
       const watch = () => {
-        if (!pattern.test(stdout + stderr)) return;
+        const found = pattern.exec(stdout + stderr);
+        if (found === null) return;
         watchers.delete(watch);
-        resolve();
+        resolve(found);
       };
       watchers.add(watch);
       watch();

@@ -16,6 +16,8 @@ const VARIABLES = [
   'DASHBOARD_USER',
   'DASHBOARD_PASSWORD',
   'DASHBOARD_TRUSTED_PROXIES',
+  'PAYOUT_DASHBOARD_PATH',
+  'PAYOUT_ENVIRONMENT',
   'PAYOUT_EXPLORERS',
   'STUCK_AFTER_MS',
   'PAYOUT_KEYS_FILE',
@@ -27,6 +29,7 @@ const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
   password: 'DASHBOARD_PASSWORD',
   keysFile: 'PAYOUT_KEYS_FILE',
   policyFile: 'PAYOUT_POLICY_FILE',
+  publicPath: 'PAYOUT_DASHBOARD_PATH',
 };
 
 export function defineDashboardCommand(command: Command, context: CliContext): void {
@@ -39,7 +42,7 @@ one write is POST /approvals, with a keyring (docs/dashboard.md). Put a TLS prox
 
 Environment: REDIS_URL, GATEWAY_PLATFORM_ID or PAYOUT_ACCOUNTS_FILE, DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
 DASHBOARD_USER (payouts), DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE (required on an address that other machines can reach),
-DASHBOARD_TRUSTED_PROXIES, PAYOUT_EXPLORERS; PAYOUT_KEYS_FILE with PAYOUT_AUDIENCE or GATEWAY_BASE_URL; PAYOUT_POLICY_FILE.`,
+DASHBOARD_TRUSTED_PROXIES, PAYOUT_DASHBOARD_PATH, PAYOUT_ENVIRONMENT, PAYOUT_EXPLORERS; PAYOUT_KEYS_FILE with PAYOUT_AUDIENCE or GATEWAY_BASE_URL; PAYOUT_POLICY_FILE.`,
         'payouts dashboard',
         'DASHBOARD_HOST=0.0.0.0 DASHBOARD_PASSWORD_FILE=/run/secrets/dashboard payouts dashboard',
       ),
@@ -70,6 +73,8 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       user: config.DASHBOARD_USER,
       password: config.DASHBOARD_PASSWORD,
       trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
+      publicPath: config.PAYOUT_DASHBOARD_PATH,
+      environment: config.PAYOUT_ENVIRONMENT,
       explorers: config.PAYOUT_EXPLORERS,
       keysFile: config.PAYOUT_KEYS_FILE,
       audiences: config.PAYOUT_KEYS_FILE === undefined ? undefined : readAudiences(environment),

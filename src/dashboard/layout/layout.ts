@@ -40,6 +40,7 @@ export function layout(
       </head>
       <body>
         <a class="unseen" href="#content">Skip to the content</a>
+        ${site.environment === undefined ? undefined : environmentBand(site.environment)}
         <header class="top">
           <div class="wrap">
             <a href="${account?.base ?? site.root}${account ? '/payouts' : '/accounts'}"><strong>Payouts</strong></a>
@@ -52,7 +53,8 @@ export function layout(
           ${asOf(site, refreshMs)} ${content}
         </main>
         <footer class="wrap foot">
-          ${account?.where === undefined ? undefined : html`<bdi>${account.where}</bdi> · `}Times are in
+          ${account?.where === undefined ? undefined : html`<bdi>${account.where}</bdi> · `}${site.environment !== undefined && html`environment <bdi>${site.environment}</bdi> · `}Times
+          are in
           <span data-zone>UTC</span>. <button type="button" data-times></button>
         </footer>
       </body>
@@ -66,6 +68,12 @@ function asOf({ now }: DashboardSite, refreshMs: number | undefined): Html {
   return refreshMs === undefined
     ? html`<p class="as-of">as of ${time} · <a href="">Reload</a></p>`
     : html`<p class="as-of">live · as of ${time}</p>`;
+}
+
+/** Production is red: nobody should try out there what staging is for. */
+function environmentBand(environment: string): Html {
+  const tone = /^prod/i.test(environment) ? 'bad' : 'warn';
+  return html`<p class="environment ${tone}" role="note" aria-label="Environment"><bdi>${environment}</bdi></p>`;
 }
 
 function alarmView({ base }: Site, alarm: string): Html {
@@ -129,9 +137,15 @@ function accountSwitch(site: Site | DashboardSite): Html {
   </details>`;
 }
 
-export interface DashboardSite {
-  readonly root: string;
+/** What all pages of a dashboard have in common. */
+export interface DashboardFrame {
   readonly platformIds: readonly number[];
+  /** What the pages are of, such as `staging`, for a band on top. */
+  readonly environment?: string | undefined;
+}
+
+export interface DashboardSite extends DashboardFrame {
+  readonly root: string;
   /** When the page is made: wall clock, ms. */
   readonly now: number;
 }
@@ -155,9 +169,9 @@ export function accountPath(platformIds: readonly number[], platformId: number):
 export function toSite(
   { baseUrl }: Pick<Request, 'baseUrl'>,
   platformId: number,
-  platformIds: readonly number[],
+  frame: DashboardFrame,
   now: number,
 ): Site {
-  const path = accountPath(platformIds, platformId);
-  return { root: baseUrl.slice(0, baseUrl.length - path.length), base: baseUrl, platformId, platformIds, now };
+  const path = accountPath(frame.platformIds, platformId);
+  return { ...frame, root: baseUrl.slice(0, baseUrl.length - path.length), base: baseUrl, platformId, now };
 }

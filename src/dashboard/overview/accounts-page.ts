@@ -6,7 +6,7 @@ import { estimateEnd } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import type { ShownAccount } from '../account-routes.js';
 import { html, type Html } from '../layout/html.js';
-import { accountPath, type DashboardSite, layout, PULSE_PAGE } from '../layout/layout.js';
+import { accountPath, type DashboardFrame, type DashboardSite, layout, PULSE_PAGE } from '../layout/layout.js';
 import { tableCell, table } from '../layout/pieces.js';
 import { messagePage, respondToError } from '../respond.js';
 import { accountHeadline, type Headline } from '../../operator/account-headline.js';
@@ -16,9 +16,8 @@ import { headlineFacts, type Overview } from './overview.js';
 /** A page must respond within a second. */
 const RESPOND_WITHIN_MS = 900;
 
-export function createAccountsPages(accounts: readonly ShownAccount[], logger: Logger): Router {
-  const platformIds = accounts.map(({ platformId }) => platformId);
-  const site = ({ baseUrl }: Request): DashboardSite => ({ root: baseUrl, platformIds, now: Date.now() });
+export function createAccountsPages(accounts: readonly ShownAccount[], frame: DashboardFrame, logger: Logger): Router {
+  const site = ({ baseUrl }: Request): DashboardSite => ({ ...frame, root: baseUrl, now: Date.now() });
   const router = Router();
   router.get(['/', '/payouts'], (request, response) => {
     response.redirect(`${request.baseUrl}/accounts`);

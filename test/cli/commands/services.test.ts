@@ -26,11 +26,29 @@ it.each(['SIGINT', 'SIGTERM'] as const)('serves, outlives SIGHUP, and exits clea
   expect(result.stderr).not.toContain('sesame');
 });
 
+it('payouts dashboard redirects and links under PAYOUT_DASHBOARD_PATH, also if a proxy strips it', async () => {
+  Object.assign(cli.env, { DASHBOARD_PORT: '0', PAYOUT_DASHBOARD_PATH: '/admin/pay', PAYOUT_ENVIRONMENT: 'staging' });
+  const dashboard = cli.start(['dashboard']);
+  const [, url = ''] = await dashboard.waitForOutput(/Dashboard on (http:\/\/127\.0\.0\.1:\d+\/admin\/pay\/)\n/);
+  for (const asked of [url, new URL('/', url)]) {
+    const response = await fetch(asked, { redirect: 'manual' });
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/admin/pay/payouts']);
+  }
+  const page = await (await fetch(new URL('/payouts', url))).text();
+  expect(page).toContain('<bdi>staging</bdi>');
+  for (const [, link] of page.matchAll(/(?:href|src)="(?!data:|#|")([^"]+)/g)) expect(link).toMatch(/^\/admin\/pay\//);
+  dashboard.kill('SIGTERM');
+  expect(await dashboard.result).toMatchObject({ code: 0 });
+});
+
 it('payouts dashboard names the variable for which it does not start: no password beyond loopback', async () => {
   Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_HOST: '0.0.0.0' });
   const loopback = /^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/;
   await cli.refused(2, loopback, 'dashboard');
   cli.unset('DASHBOARD_HOST');
+  cli.env['PAYOUT_DASHBOARD_PATH'] = 'admin/';
+  await cli.refused(2, /^payouts: PAYOUT_DASHBOARD_PATH: must be a path such as \/admin\/payouts/, 'dashboard');
+  cli.unset('PAYOUT_DASHBOARD_PATH');
   for (const name of ['PAYOUT_POLICY_FILE', 'PAYOUT_KEYS_FILE']) {
     cli.env[name] = await cli.file('wrong.yaml', 'version: 2');
     await cli.refused(2, new RegExp(`^payouts: ${name}: `), 'dashboard');
