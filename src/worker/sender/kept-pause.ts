@@ -3,11 +3,9 @@ import type { ControlJournal } from '../../journal/control-journal.js';
 import type { ResumeAuthority } from './send-authority.js';
 import type { SenderRuntime } from './sender-runtime.js';
 
-type PauseRuntime = Pick<SenderRuntime, 'senderLedger' | 'gateway' | 'clock' | 'settings' | 'observer' | 'logger'> & {
+type PauseRuntime = Pick<SenderRuntime, 'senderLedger' | 'gateway' | 'clock' | 'observer' | 'logger'> & {
   readonly journal: Pick<ControlJournal, 'pausedAt' | 'pausedReason' | 'notePaused' | 'noteResumed'>;
 };
-
-const NONE_IN_A_ROW = { rejected: 0, rejectedForData: 0, unknown: 0 };
 
 /**
  * Keeps each pause in the journal, so that deleting it from Redis does not end it. Only an unused act that an operator
@@ -18,7 +16,6 @@ export class KeptPause {
   readonly #authority: ResumeAuthority;
   #noting: Promise<void> = Promise.resolve();
   #reported: string | undefined;
-  #inARow = NONE_IN_A_ROW;
 
   constructor(runtime: PauseRuntime, authority: ResumeAuthority) {
     this.#runtime = runtime;
@@ -36,30 +33,10 @@ export class KeptPause {
       });
   }
 
-  /**
-   * Counts like the account's breaker: someone who can write to Redis could falsify its counts, or move the lease. So a
-   * new lease does not reset these.
-   */
+  /** A block is noted before Redis has the outcome: someone who writes there could pretend that it was counted. */
   noteOutcome(outcome: WithdrawOutcome): void {
-    const reason = blockedReasonOf(this.#runtime.gateway, outcome) ?? this.#count(outcome);
+    const reason = blockedReasonOf(this.#runtime.gateway, outcome);
     if (reason !== undefined) this.note(reason);
-  }
-
-  #count(outcome: WithdrawOutcome): string | undefined {
-    const { maxRejectionsInARow, maxPayoutRejectionsInARow, maxUnknownsInARow } = this.#runtime.settings;
-    const found = this.#inARow;
-    if (outcome.kind === 'unknown') {
-      const unknown = found.unknown + 1;
-      this.#inARow = { ...found, unknown };
-      return unknown < maxUnknownsInARow ? undefined : `${unknown} unknown in a row`;
-    }
-    this.#inARow = outcome.kind === 'accepted' ? NONE_IN_A_ROW : { ...found, unknown: 0 };
-    if (outcome.kind !== 'rejected') return undefined;
-    const isOwn = this.#runtime.gateway.classifyStop(outcome.message).isOfPayout;
-    const count = (isOwn ? found.rejectedForData : found.rejected) + 1;
-    this.#inARow = { ...this.#inARow, [isOwn ? 'rejectedForData' : 'rejected']: count };
-    if (count < (isOwn ? maxPayoutRejectionsInARow : maxRejectionsInARow)) return undefined;
-    return `${count} rejected in a row${isOwn ? ' for their own data' : ''}`;
   }
 
   /** Why this worker keeps the account paused, whatever Redis says. */
@@ -88,7 +65,6 @@ export class KeptPause {
     if (verdict.kind === 'refused') return this.#refuse(verdict.message);
     await journal.noteResumed({ at: this.#runtime.clock.wallNow(), act: verdict.actHash });
     this.#reported = undefined;
-    this.#inARow = NONE_IN_A_ROW;
     return undefined;
   }
 
