@@ -252,7 +252,7 @@ interface Transition {
 const FORGOTTEN = 'an operator adopts a ledger that forgot a send which the journal knows';
 
 const ENDED_BEFORE =
-  'it is cancelled after a late payment of it was proved, or an adoption puts back that it was written off';
+  'an operator writes it off, it is cancelled after a late payment of it was proved or while held as `sent_before` or `ended_before`, or an adoption puts back that it was written off';
 
 export const TRANSITIONS: readonly Transition[] = [
   { from: 'queued', to: 'sending', when: 'the sender begins the one attempt' },

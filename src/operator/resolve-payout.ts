@@ -9,11 +9,12 @@ import {
 } from '../gateway/gateway.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
 import type { Actor, Payout } from '../ledger/payout.js';
+import { UNSENT_STATES } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import { changeOnePayout } from './change-payouts.js';
 import type { DecisionSigner } from './decision-signer.js';
 
-/** The outcome of a payout that is `unknown`. */
+/** The outcome of a payout that is `unknown`; `write_off` also of one that is `queued`, `held` or `rejected`. */
 export type Resolution =
   | {
       /** It was sent, as the gateway calls it: this payment is polled until it is completed or failed. */
@@ -68,8 +69,15 @@ export async function resolvePayout(
       parseInput(statedSchema, decided);
       return changeOnePayout(account, { ...decided, from: 'unknown', to: 'queued' }, actor, signer);
     case 'write_off':
-      return changeOnePayout(account, { ...decided, from: 'unknown', to: 'written_off' }, actor);
+      return writeOff(account, decided, actor);
   }
+}
+
+/** Also of a payout that was not sent, says the ledger: one that was paid must not become `cancelled`. */
+async function writeOff(account: LedgerAccess, decided: DecidedPayout, actor: Actor): Promise<Payout> {
+  const { state } = await account.ledger.require(decided.payoutId);
+  const from = UNSENT_STATES.includes(state) ? state : 'unknown';
+  return changeOnePayout(account, { ...decided, from, to: 'written_off' }, actor);
 }
 
 async function resolveSent(

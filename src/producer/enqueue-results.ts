@@ -49,7 +49,7 @@ export function toEnqueuedPayout(found: EnqueueResult): EnqueuedPayout {
   const { payoutId, state, fields, removed } = result;
   if (removed) {
     throw new ConflictError(
-      `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS). It is never paid again; use a new payoutId for another payout.`,
+      `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS). It is never paid again. Use a new payoutId only for another payment that is owed as well.`,
       ['payoutId'],
     );
   }

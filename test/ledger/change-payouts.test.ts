@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../src/base/errors.js';
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import type { PayoutState } from '../../src/ledger/states.js';
+import { HOLD } from './contract/ledger-rig.js';
 import {
   beginOne,
   connection,
@@ -93,6 +94,25 @@ describe('a decision about many payouts', () => {
       expect([await stateOf('late'), await stateOf('other')]).toEqual(['written_off', 'cancelled']);
     },
   );
+
+  it('cancelled while the journal has a send or an end of it is written off: nothing says that it was not paid', async () => {
+    await enqueue('sent', 'ended', 'unsigned', 'released');
+    for (const [payoutId, reason] of [
+      ['sent', 'sent_before'],
+      ['ended', 'ended_before'],
+      ['unsigned', 'before_birth'],
+      ['released', 'sent_before'],
+    ] as const)
+      await sender.holdPayout(payoutId, 0, { ...HOLD, kind: 'journal', reason });
+    expect(await decide('held', 'queued', ['released'])).toEqual([undefined]);
+    expect(await decide('queued', 'cancelled', ['released'])).toEqual([undefined]);
+    const cancelled = await decide('held', 'cancelled', ['sent', 'ended', 'unsigned']);
+    expect(cancelled).toEqual([undefined, undefined, undefined]);
+    const states = await Promise.all(['sent', 'ended', 'unsigned', 'released'].map(stateOf));
+    expect(states).toEqual(['written_off', 'written_off', 'cancelled', 'cancelled']);
+    // Which the same word says again.
+    expect(await decide('held', 'cancelled', ['sent'])).toEqual([undefined]);
+  });
 
   it('queues again none whose request may be on its way, or that was paid late', async () => {
     await enqueue('doubted');

@@ -62,7 +62,8 @@ export function defineCancelCommand(command: Command, context: CliContext): void
     'after',
     help(
       `Cancels only what may not have been paid: queued, held or rejected (otherwise exit code 4). Applications take \`cancelled\` for not
-paid: if it was paid by other means, tell them. What was proved to be paid late becomes written_off.${MANY_HELP}`,
+paid: if it was paid by other means, use \`payouts resolve ID --write-off\` instead. What was proved to be paid late, or is held as
+sent_before, becomes written_off.${MANY_HELP}`,
       'payouts cancel invoice-77 invoice-78 --reason "ordered twice"',
       'payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"',
       'payouts cancel --state rejected --message "wrong address" --reason "the recipients know"',
@@ -138,7 +139,7 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       }
       const payout = await change.changeOne(context, payoutId, actor, decider, flags);
       if (flags.json) context.writeJson(payout);
-      else if (change === CANCEL && payout.state === 'written_off') context.write(describePaidLate(payout));
+      else if (change === CANCEL && payout.state === 'written_off') context.write(describeWrittenOff(payout));
       else context.write(`Payout ${payoutId} ${change.done}${describeSigning(decider)}${change.then}.\n`);
       if (change !== CANCEL) return;
       const signal = context.stopSignal();
@@ -150,7 +151,9 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
 }
 
 /** Cancelled, it would say that nothing was paid. */
-function describePaidLate({ payoutId, lateGatewayId = '' }: Payout): string {
+function describeWrittenOff({ payoutId, lateGatewayId }: Payout): string {
+  if (lateGatewayId === undefined)
+    return `Payout ${payoutId} is written off, because a send journal has an attempt or an end of it, so it may have been paid; it will not be sent. Ask the gateway, and tell its application what it says.\n`;
   return `Payout ${payoutId} is written off, because it was paid late as ${lateGatewayId}; it will not be sent. Tell its application that it was paid.\n`;
 }
 

@@ -23,7 +23,7 @@ import {
 import { formatFacts } from '../output/format-table.js';
 
 const HELP = help(
-  `Before you decide, ask the gateway's operator, or look at the recipient's wallet. --not-sent queues the payout again: if it was paid
+  `Before you decide, ask the gateway's operator: a recipient's wallet without the payment proves nothing. --not-sent queues the payout again: if it was paid
 after all, it is paid twice. It is about one --attempt, as \`payouts get\` shows it; refused once another was sent, and while the request
 may still arrive, which \`payouts get\` shows too. What the gateway said before that proves nothing, nor does what a gateway says that
 stood still and has yet to read what waits in its own buffers.
@@ -31,7 +31,8 @@ stood still and has yet to read what waits in its own buffers.
 
 Many at once: --file is CSV with the columns payout_id and, for --sent, gateway_id, for --not-sent, attempt, as \`payouts list --csv\`
 writes it, or JSON lines; a row from before the attempt is refused (updated_at);
---state unknown takes all, for --write-off. --not-sent of many needs --file with only the rows that the gateway confirmed as not
+--state unknown takes all, for --write-off, which of one payout also takes what is queued, held or rejected: if it was paid otherwise,
+\`cancelled\` would say that nothing was. --not-sent of many needs --file with only the rows that the gateway confirmed as not
 paid. It asks for their number, or takes it from --expect-count. The same command continues after a stop.
 --from-gateway reads the gateway's own list of payments (CSV or JSON lines) and matches it with what is unknown: by gateway_id, or by
 address, amount and time where exactly one fits. It shows what matches, what is ambiguous and what has no match, and with --apply

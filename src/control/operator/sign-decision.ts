@@ -53,7 +53,8 @@ function hashPayout(platformId: number, payout: Payout, signed: StoredSignature)
 }
 
 function unsignedError({ payoutId, state }: Payout): ConflictError {
-  const way = state === 'unknown' ? 'write it off' : 'cancel it';
+  const way =
+    state === 'unknown' ? 'and the gateway confirms that it was not and will not be paid, write it off' : 'cancel it';
   return new ConflictError(
     `Payout ${payoutId} carries no signature of a producer. So an act about it would say nothing, and a worker with a keyring does not send it. If it must be paid, ${way} and enqueue the payment under a new payoutId with a producer that has a signing key`,
     ['signed'],

@@ -1,7 +1,7 @@
 -- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
 -- does not stop the others.
 -- KEYS: for each payout its record, and the bucket of its gatewayId if it has one
--- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was paid late), by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
+-- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was or may have been paid), by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
 --   that was decided about ('' = any), a gatewayId ('' = none; if `to` is in_progress, its own from now on; else the one whose
 --   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
@@ -51,6 +51,16 @@ local function check_requeue(payout)
   if waitMs > 0 then return { -11, waitMs } end
 end
 
+-- It was paid late, or a send journal has an attempt of it, or that it ended before, perhaps written off. Anyone may have
+-- altered the text.
+local function may_be_paid(record)
+  if redis.call('HEXISTS', record, 'lateGatewayId') == 1 then return true end
+  if from ~= 'held' then return false end
+  local is_json, held = pcall(cjson.decode, redis.call('HGET', record, 'held') or '')
+  return is_json and type(held) == 'table' and held.kind == 'journal' and
+    (held.reason == 'sent_before' or held.reason == 'ended_before')
+end
+
 -- Returns: as check_change
 local function check(change)
   local payout = change.payout
@@ -71,8 +81,7 @@ local function check(change)
   if refusal then return refusal end
   if key then claimed[key] = payout.id end
   -- `cancelled` says that nothing was paid.
-  local is_paid = to == 'cancelled' and redis.call('HEXISTS', change.record, 'lateGatewayId') == 1
-  change.to = is_paid and 'written_off' or to
+  change.to = to == 'cancelled' and may_be_paid(change.record) and 'written_off' or to
 end
 
 local function apply(change)

@@ -73,10 +73,25 @@ it('--not-sent queues it again, --write-off writes it off, which says nothing ab
   const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
   expect(written).toMatchObject({ payoutId: 'p-2', state: 'written_off', final: true });
   await cli.enqueue('p-3');
-  for (const decision of [['--sent', '--gateway-id', 'abc'], ['--not-sent', '--attempt', '0'], ['--write-off']]) {
+  for (const decision of [
+    ['--sent', '--gateway-id', 'abc'],
+    ['--not-sent', '--attempt', '0'],
+  ]) {
     await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));
     await cli.refused(3, 'p-9', ...resolve('p-9', ...decision));
   }
+});
+
+it('--write-off takes what was not sent, too, says the ledger: cancelled, it would say that nothing was paid', async () => {
+  for (const state of ['queued', 'held', 'rejected'] as const) {
+    await cli.make(state, state);
+    expect(await cli.json('resolve', state, '--write-off', '--reason', 'paid by host a')).toMatchObject({
+      state: 'written_off',
+    });
+  }
+  await cli.make('completed', 'paid');
+  await cli.refused(4, /from completed to written_off/, ...resolve('paid', '--write-off'));
+  await cli.refused(3, 'p-9', ...resolve('p-9', '--write-off'));
 });
 
 it('wants one decision, a gatewayId where it belongs, and one way to name payouts', async () => {
