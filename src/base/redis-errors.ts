@@ -49,12 +49,17 @@ const CONNECTION_ERROR_CODE =
  */
 export function toRedisError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof PayoutError) return error;
-  if (replyCode(error) === 'WRONGTYPE') return new UnreadableRecordError(keyOf(error), error);
+  if (isOfAnotherType(error)) return new UnreadableRecordError(keyOf(error), error);
   if (!isUnavailable(error)) return error;
   return new RedisUnavailableError(
     `Redis unavailable (${describeTrouble(error)}): check that it runs, and the address, user and password in REDIS_URL; asking again is safe`,
     { cause: error },
   );
+}
+
+/** Redis puts `ERR` before an error that a script raises again, after it undid what it had written. */
+function isOfAnotherType(error: Error): boolean {
+  return error.name === 'ReplyError' && /^(?:ERR )?WRONGTYPE /.test(error.message);
 }
 
 /** ioredis adds the command to Redis's error. A script has several keys, and Redis does not say which one it was. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from '@jest/globals';
-import { ConflictError } from '../../src/base/errors.js';
+import { ConflictError, UnreadableRecordError } from '../../src/base/errors.js';
 import { systemClock } from '../../src/base/clock.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
@@ -87,6 +87,20 @@ it('enqueue returns results in the order of the payouts, also when one is given 
   expect(kinds).toEqual(['created', 'exists', 'exists', 'conflict']);
   expect(await ledger.enqueue([])).toEqual([]);
 });
+
+it.each(['events', 'outbox', 'scheduled'] as const)(
+  'enqueue stores nothing while the key %s is of another type, says so, and accepts the payout afterwards',
+  async (name) => {
+    await redis.set(keys[name], 'altered');
+    const dated = aPayout('p', { notBefore: '2031-01-01T00:00:00Z' });
+    const accepting = async () => ledger.enqueue([aPayout('q'), dated]);
+    for (let tries = 0; tries < 2; tries += 1) await expect(accepting()).rejects.toThrow(UnreadableRecordError);
+    const indexed = await redis.zrange(keys.state('queued'), 0, '-1');
+    expect([await ledger.get('p'), await ledger.get('q'), indexed]).toEqual([undefined, undefined, []]);
+    await redis.del(keys[name]);
+    expect(await accepting()).toMatchObject([{ kind: 'created' }, { kind: 'created' }]);
+  },
+);
 
 /** Every key of an account with what it holds; the ids of events are Redis's own. */
 async function readAll({ redis: client, connection: { keys: own } }: typeof account): Promise<unknown> {
