@@ -332,3 +332,11 @@ it('the age of the oldest counts from when an operator put it at the end, also o
   clock.advance(1_000);
   expect((await ages()).queued).toBe(6_000);
 });
+
+it('the age of the oldest is a number, though entries before it have no record', async () => {
+  await enqueue('p');
+  clock.advance(5_000);
+  for (const ghost of ['ghost-1', 'ghost-2']) await redis.zadd(keys.state('queued'), 0, ghost);
+  await redis.zadd(keys.state('unknown'), 0, 'ghost-1');
+  expect(await ages()).toMatchObject({ queued: 5_000, unknown: null });
+});
