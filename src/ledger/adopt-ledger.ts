@@ -229,7 +229,7 @@ export async function adoptLedger(
     ...entries,
     ...givenUp,
   ]);
-  if (parseRejection(reply)?.kind === 'came_back_older') throw cameBackOlder();
+  if (parseRejection('adopt-ledger', reply) !== undefined) throw cameBackOlder();
   const [epoch, sendCount, objections] = reply as [number, number, number];
   return { epoch, sendCount, token, objections };
 }

@@ -9,7 +9,7 @@ import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './payout-queries.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields, toTxhashField } from './payout-record.js';
 import { type Actor, type NewPayout, type Payout, toLine } from './payout.js';
-import { parseRejection, type ReplicasSeen, type ScriptRejection } from './sender-ledger.js';
+import { parseRejection, type RejectionOf, type ReplicasSeen } from './sender-ledger.js';
 import { type OutboxEntry, parseOutboxMember, type PayoutState, reachableFrom, type StateWithJob } from './states.js';
 
 export type EnqueueResult =
@@ -149,7 +149,7 @@ export class PayoutLedger {
     const { run, clock } = this.connection;
     const args = [clock.wallNow(), toLine(by), toLine(reason), act, of];
     const reply = await this.confirmed(async () => run('resume-account', args));
-    const rejection = parseRejection(reply);
+    const rejection = parseRejection('resume-account', reply);
     if (rejection?.kind === 'objected') {
       throw new ConflictError(
         `Send journal ${rejection.journalId} contradicts this ledger; this is an objection, not a pause: ${rejection.reason} Run \`payouts stats --account ${this.connection.platformId}\` for the command that ends it (\`payouts adopt-ledger --account ${this.connection.platformId}\`)`,
@@ -256,8 +256,7 @@ export class PayoutLedger {
 }
 
 function parseTrace(reply: unknown): string | undefined {
-  const rejection = parseRejection(reply);
-  return rejection?.kind === 'not_new' ? rejection.trace : undefined;
+  return parseRejection('declare-new', reply)?.trace;
 }
 
 function toArgument(payout: NewPayout): (string | number)[] {
@@ -346,7 +345,7 @@ async function changePayouts(
   const touched = inputs.flatMap((input) => input.keys);
   const replies = (await run('change-payouts', args, touched)) as unknown[];
   return payouts.map((payout, index) => {
-    const rejection = parseRejection(replies[index]);
+    const rejection = parseRejection('change-payouts', replies[index]);
     return rejection === undefined ? undefined : toChangeError(rejection, { ...payout, from, to }, clock.wallNow());
   });
 }
@@ -374,7 +373,7 @@ function toScriptInput(
 
 /** @param now - wall clock, ms, for the text */
 export function toChangeError(
-  rejection: ScriptRejection,
+  rejection: RejectionOf<'change-payouts'>,
   { payoutId, from, to, gatewayId = '' }: StateChange,
   now: number,
 ): Error {
@@ -400,8 +399,6 @@ export function toChangeError(
       );
     case 'not_found':
       return new NotFoundError(`Payout ${payoutId} not found`);
-    default:
-      return new Error(`change-payouts refused payout ${payoutId} as ${rejection.kind}`);
   }
 }
 

@@ -113,7 +113,7 @@ export class RedisSenderLedger implements SenderLedger {
     const rest = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
     const spent = spend === undefined ? ['', 0] : [toSpentField(spend.spend), Math.max(0, Math.floor(spend.since))];
     const reply = await run('begin-send', [...args, ...rest, ...spent, decisions, audience], [keys.payout(payoutId)]);
-    const rejection = parseRejection(reply);
+    const rejection = parseRejection('begin-send', reply);
     if (rejection !== undefined) return rejection;
     const [sends, counted, indexed] = reply as unknown[];
     // The journal could not be read again with an invalid number.
@@ -162,11 +162,9 @@ export class RedisSenderLedger implements SenderLedger {
     inFlightMs: number,
   ): Promise<FinishResult> {
     const first = await this.#finish(attempt, { result, rule, inFlightMs }, attempt.payoutId);
-    const rejection = parseRejection(first);
+    const rejection = parseRejection('finish-send', first);
     const reply =
-      rejection?.kind === 'gateway_id_taken'
-        ? await this.#finish(attempt, { result, rule, inFlightMs }, rejection.payoutId)
-        : first;
+      rejection !== undefined ? await this.#finish(attempt, { result, rule, inFlightMs }, rejection.payoutId) : first;
     const [recorded, pausedReason] = reply as [number, string];
     if (recorded === 2) return { recorded: false, latePayment: true };
     return recorded === 1 && pausedReason !== '' ? { recorded: true, pausedReason } : { recorded: recorded === 1 };
@@ -233,7 +231,9 @@ export class RedisSenderLedger implements SenderLedger {
       ],
       attempts.map(({ payoutId }) => keys.payout(payoutId)),
     );
-    return parseRejection(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
+    return parseRejection('mark-sends-unknown', reply) === undefined
+      ? (reply as unknown[]).slice(1).map(String)
+      : undefined;
   }
 
   async removeSendingEntries(
@@ -248,7 +248,9 @@ export class RedisSenderLedger implements SenderLedger {
       args,
       payoutIds.map((payoutId) => keys.payout(payoutId)),
     );
-    return parseRejection(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
+    return parseRejection('remove-entries', reply) === undefined
+      ? (reply as unknown[]).slice(1).map(String)
+      : undefined;
   }
 
   async readUnkept(limit: number): Promise<UnkeptPayouts> {

@@ -198,7 +198,7 @@ export type BeginResult =
       /** In the index of `sending`, and not of `queued`. False is a mistake of this program. */
       readonly isIndexed: boolean;
     }
-  | ScriptRejection;
+  | RejectionOf<'begin-send'>;
 
 /** When to pause the account in the same step. */
 export interface BreakerRule {
@@ -335,8 +335,43 @@ export type ScriptRejection =
   /** The account has, or had, a sender. */
   | { readonly kind: 'not_new'; readonly trace: string };
 
-/** @returns undefined if the script did its work */
-export function parseRejection(reply: unknown): ScriptRejection | undefined {
+/** Why each script may change nothing. The others never refuse. */
+export const REJECTIONS = {
+  'add-approval': ['wrong_state', 'not_found', 'rejected_before', 'too_many_approvals'],
+  'adopt-ledger': ['came_back_older'],
+  'begin-send': [
+    ...(['lease_lost', 'other_ledger', 'other_gateway', 'sends_differ', 'paused', 'objected'] as const),
+    ...(['others_sending', 'wrong_state'] as const),
+  ],
+  'change-payouts': ['wrong_state', 'not_found', 'gateway_id_taken', 'in_flight', 'sent_since', 'paid_late'],
+  'declare-new': ['not_new'],
+  'finish-send': ['gateway_id_taken'],
+  'mark-sends-unknown': ['lease_lost'],
+  'remove-entries': ['lease_lost'],
+  'resume-account': ['objected', 'other_pauses'],
+} as const satisfies Readonly<Record<string, readonly ScriptRejection['kind'][]>>;
+
+export type RejectingScript = keyof typeof REJECTIONS;
+
+export type RejectionOf<Name extends RejectingScript> = Extract<
+  ScriptRejection,
+  { readonly kind: (typeof REJECTIONS)[Name][number] }
+>;
+
+/** @returns undefined if the script did its work; of a list, the reply of one payout */
+export function parseRejection<Name extends RejectingScript>(
+  script: Name,
+  reply: unknown,
+): RejectionOf<Name> | undefined {
+  const rejection = parseCode(reply);
+  if (rejection === undefined) return undefined;
+  const { kind } = rejection;
+  const known: readonly ScriptRejection['kind'][] = REJECTIONS[script];
+  if (!known.includes(kind)) throw new Error(`${script} refused with ${kind}, which it never should`);
+  return rejection as RejectionOf<Name>;
+}
+
+function parseCode(reply: unknown): ScriptRejection | undefined {
   if (!Array.isArray(reply)) return undefined;
   const [code, ...rest] = reply as unknown[];
   if (typeof code !== 'number' || code >= 0) return undefined;

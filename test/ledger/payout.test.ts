@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { batchField, lineField, payoutInputSchema, toLine } from '../../src/ledger/payout.js';
 import {
@@ -7,7 +8,8 @@ import {
   type PayoutRecord,
   toRecordFields,
 } from '../../src/ledger/payout-record.js';
-import { parseRejection } from '../../src/ledger/sender-ledger.js';
+import { SCRIPT_NAMES, type ScriptName } from '../../src/ledger/ledger-connection.js';
+import { parseRejection, type RejectingScript, REJECTIONS } from '../../src/ledger/sender-ledger.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 import { aPayout } from './support/a-payout.js';
 import { type PayoutState, STATE_CODE } from '../../src/ledger/states.js';
@@ -154,19 +156,36 @@ describe('a stored payout', () => {
 });
 
 it.each([
-  [[-7], { kind: 'not_found' }],
-  [[-8, 'p'], { kind: 'gateway_id_taken', payoutId: 'p' }],
-  [[-13, 'h'], { kind: 'paid_late', gatewayId: 'h' }],
-  [[-11, 250], { kind: 'in_flight', forMs: 250 }],
-  [[-20, 'ann'], { kind: 'rejected_before', by: 'ann' }],
-  [[-21, 40], { kind: 'too_many_approvals', count: 40 }],
-])('the reply of a script %j is a rejection', (reply, rejection) => {
-  expect(parseRejection(reply)).toEqual(rejection);
+  ['change-payouts', [-7], { kind: 'not_found' }],
+  ['change-payouts', [-8, 'p'], { kind: 'gateway_id_taken', payoutId: 'p' }],
+  ['change-payouts', [-13, 'h'], { kind: 'paid_late', gatewayId: 'h' }],
+  ['change-payouts', [-11, 250], { kind: 'in_flight', forMs: 250 }],
+  ['add-approval', [-20, 'ann'], { kind: 'rejected_before', by: 'ann' }],
+  ['add-approval', [-21, 40], { kind: 'too_many_approvals', count: 40 }],
+] as const)('the reply of %s %j is a rejection', (script, reply, rejection) => {
+  expect(parseRejection(script, reply)).toEqual(rejection);
 });
 
 it('the reply of a script is none with another value, and what a number means is not guessed', () => {
   for (const reply of [[1], [0], ['x'], [[0, 'p']], [['p', 'q']], [[]], [null]]) {
-    expect([reply, parseRejection(reply)]).toEqual([reply, undefined]);
+    expect([reply, parseRejection('begin-send', reply)]).toEqual([reply, undefined]);
   }
-  expect(() => parseRejection([-99])).toThrow('returned -99, which has no meaning');
+  expect(() => parseRejection('begin-send', [-99])).toThrow('returned -99, which has no meaning');
+  const never = 'begin-send refused with not_new, which it never should';
+  expect(() => parseRejection('begin-send', [-22, 'x'])).toThrow(never);
+});
+
+/** Redis refuses another format before each script; what a heading says is no reply. */
+const codesOf = (name: ScriptName) => {
+  const source = readFileSync(new URL(`../../src/ledger/lua/${name}.lua`, import.meta.url), 'utf8');
+  return [...source.replace(/--.*/g, '').matchAll(/\{ (-\d+)/g)].map(([, code]) => Number(code));
+};
+
+it('each script that refuses is listed with its reasons, and with no other', () => {
+  for (const name of SCRIPT_NAMES) {
+    const known: readonly string[] = name in REJECTIONS ? REJECTIONS[name as RejectingScript] : [];
+    const codes = new Set(codesOf(name));
+    const kinds = [...codes].map((code) => parseRejection(name as RejectingScript, [code])?.kind);
+    expect([name, kinds.sort()]).toEqual([name, [...known].sort()]);
+  }
 });

@@ -20,7 +20,8 @@ import {
   type LeaseView,
   type Objection,
   parseRejection,
-  type ScriptRejection,
+  type RejectingScript,
+  type RejectionOf,
   type SendAttempt,
   type SenderView,
 } from '../../src/ledger/sender-ledger.js';
@@ -92,20 +93,24 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     });
   }
 
-  async change(change: StateChange): Promise<ScriptRejection | undefined> {
-    return this.#rejectionOf(this.payoutLedger.change(change), () => (this.#lastReply as readonly Reply[])[0]);
+  async change(change: StateChange): Promise<RejectionOf<'change-payouts'> | undefined> {
+    return this.#rejectionOf(
+      'change-payouts',
+      this.payoutLedger.change(change),
+      () => (this.#lastReply as readonly Reply[])[0],
+    );
   }
 
-  async addApproval(approval: SignedApproval): Promise<ScriptRejection | undefined> {
-    return this.#rejectionOf(addApproval(this.payoutLedger, approval), () => this.#lastReply);
+  async addApproval(approval: SignedApproval): Promise<RejectionOf<'add-approval'> | undefined> {
+    return this.#rejectionOf('add-approval', addApproval(this.payoutLedger, approval), () => this.#lastReply);
   }
 
-  async #rejectionOf(changed: Promise<void>, reply: () => unknown) {
+  async #rejectionOf<Name extends RejectingScript>(script: Name, changed: Promise<void>, reply: () => unknown) {
     try {
       await changed;
       return undefined;
     } catch (error) {
-      if (error instanceof ConflictError || error instanceof NotFoundError) return parseRejection(reply());
+      if (error instanceof ConflictError || error instanceof NotFoundError) return parseRejection(script, reply());
       throw error;
     }
   }

@@ -9,7 +9,7 @@ import {
 } from '../../ledger/control-record.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { lineField, type Payout, toHeldField } from '../../ledger/payout.js';
-import { parseRejection, type ScriptRejection } from '../../ledger/sender-ledger.js';
+import { parseRejection, type RejectionOf } from '../../ledger/sender-ledger.js';
 import { hashApproval } from '../approvals/approval.js';
 import { type ApprovalView, requireDecidable, verifyApprovals } from '../approvals/approvable-payout.js';
 import { holdRejected } from '../approvals/rejection.js';
@@ -117,11 +117,11 @@ export async function addApproval(ledger: PayoutLedger, approval: SignedApproval
   const held = toHeldField(holdRejected({ person, by, reason }));
   const args = [Date.parse(at), decision, by, reason, field, toApprovalField(checked), MAX_APPROVALS, held];
   const reply = await ledger.confirmed(async () => run('add-approval', args, [keys.payout(payoutId)]));
-  const rejection = parseRejection(reply);
+  const rejection = parseRejection('add-approval', reply);
   if (rejection !== undefined) throw toApprovalError(rejection, checked);
 }
 
-function toApprovalError(rejection: ScriptRejection, { payoutId }: SignedApproval): Error {
+function toApprovalError(rejection: RejectionOf<'add-approval'>, { payoutId }: SignedApproval): Error {
   switch (rejection.kind) {
     case 'wrong_state': {
       const state = rejection.state ?? 'in an unknown state';
@@ -137,7 +137,5 @@ function toApprovalError(rejection: ScriptRejection, { payoutId }: SignedApprova
       return new ConflictError(`Payout ${payoutId} has ${rejection.count} of them, which is the most`, ['approvals']);
     case 'not_found':
       return new NotFoundError(`Payout ${payoutId} not found`);
-    default:
-      return new Error(`add-approval refused payout ${payoutId} as ${rejection.kind}`);
   }
 }

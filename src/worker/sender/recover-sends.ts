@@ -2,7 +2,7 @@ import { followSignals, isAborted, untilAborted } from '../../base/clock.js';
 import { UNKNOWN_IN_FLIGHT_MS } from '../../base/settings.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
-import type { ScriptRejection, SendAttempt } from '../../ledger/sender-ledger.js';
+import type { RejectionOf, SendAttempt } from '../../ledger/sender-ledger.js';
 import type { OwnOutcomeRecorder } from './own-outcome-recorder.js';
 import type { LedgerCheck } from './ledger-check.js';
 import { toRecordable } from './ledger-outcome-recorder.js';
@@ -181,7 +181,7 @@ export async function recoverRegularly(
 
 /** Reports a rejected begin, and resolves leftovers that block it. */
 export async function reportRefusedBegin(
-  rejection: ScriptRejection,
+  rejection: RejectionOf<'begin-send'>,
   check: LedgerCheck,
   recovery: SendRecovery,
 ): Promise<SendReport> {
@@ -210,17 +210,6 @@ export async function reportRefusedBegin(
       return rejection.state === 'queued'
         ? { kind: 'not_sent', reason: 'the payout changed' }
         : { kind: 'skipped', state: rejection.state };
-    case 'not_found':
-    case 'gateway_id_taken':
-    case 'in_flight':
-    case 'sent_since':
-    case 'paid_late':
-    case 'rejected_before':
-    case 'too_many_approvals':
-    case 'came_back_older':
-    case 'not_new':
-    case 'other_pauses':
-      throw new Error(`begin-send refused with ${rejection.kind}, which it never should`);
   }
 }
 
