@@ -163,7 +163,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: [
       {
         usage: 'gateway',
-        description: 'query the gateway: balance, currencies, wallet, status',
+        description: 'query the gateway: balance, currencies, wallet, status; find a payment by its order id',
         load: async () => (await import('./commands/gateway-command.js')).defineGatewayCommand,
       },
       {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ask, type LedgerConnection } from './ledger-connection.js';
 import type { SendAttempt } from './sender-ledger.js';
 
 /**
@@ -13,3 +14,30 @@ export function orderIdOf({ payoutId, attempt, token }: SendAttempt): string {
     .digest('hex')
     .slice(0, 32);
 }
+
+/** An attempt, and the order id with which it was sent. */
+export interface NamedAttempt {
+  readonly attempt: number;
+  readonly orderId: string;
+}
+
+/**
+ * The attempts that the ledger has recorded of a payout, newest first. One number has several names if the ledger came
+ * back older between two of them; an attempt that the ledger has forgotten has none.
+ * @throws RedisUnavailableError
+ */
+export async function readOrderIds({ redis, keys }: LedgerConnection, payoutId: string): Promise<NamedAttempt[]> {
+  const tokens = (await ask(redis.hget(keys.payout(payoutId), 'tokens'))) ?? '';
+  return tokens
+    .split(' ')
+    .flatMap((word, index) =>
+      word
+        .split('/')
+        .filter((token) => token !== '' && token !== FORGOTTEN)
+        .map((token) => ({ attempt: index + 1, orderId: orderIdOf({ payoutId, attempt: index + 1, token }) })),
+    )
+    .reverse();
+}
+
+/** As in prelude/attempts.lua. */
+const FORGOTTEN = '?';

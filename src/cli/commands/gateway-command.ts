@@ -7,6 +7,7 @@ import { formatResponse, formatItems } from '../output/format-response.js';
 import { nameFlags, help } from '../context/flags.js';
 import { parseInteger } from '../import/parse-payout-texts.js';
 import { withGateway } from '../context/account.js';
+import { addFind } from './gateway-find-command.js';
 
 interface JsonFlag {
   readonly json?: true;
@@ -34,12 +35,14 @@ Exit code 1: the gateway refused the call or cannot be reached.`,
       'payouts gateway currencies --json | jq -r .payment_id',
       'payouts gateway wallet --payment-id 6 --order-id deposit-17',
       'payouts gateway status 3f1c0a…',
+      'payouts gateway find invoice-77',
     ),
   );
   addBalance(command, context);
   addCurrencies(command, context);
   addWallet(command, context);
   addStatus(command, context);
+  addFind(command, context);
 }
 
 function addBalance(parent: Command, context: CliContext): void {
