@@ -15,7 +15,7 @@ interface NotSent extends Streak {
   readonly retryAt: number;
 }
 
-/** Within a second the gateway may block the account (docs/gateway-api.md#limits). The alert uses the same time. */
+/** Within a second the gateway may block the account (docs/gateway-api-v1.md#limits). The alert uses the same time. */
 const TOO_CLOSE_MS = 1_000;
 
 const SYNCS = 5;
