@@ -61,6 +61,28 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
   expect(counts).toEqual({ queued: ROWS, batch: ROWS, transitions: ROWS, jobs: ROWS });
 }, 180_000);
 
+it('payouts import takes ten times the time for ten times the rows, and not ten times the memory', async () => {
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`;
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-large-'));
+  const measure = async (platformId: number, rows: number) => {
+    const file = join(dir, `${rows}.csv`);
+    const lines = Array.from({ length: rows }, (_, n) => `i-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf`);
+    await writeFile(file, ['payout_id,payment_id,amount,address_to', ...lines].join('\n'));
+    const env = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId), NODE_OPTIONS };
+    const startedAt = performance.now();
+    const { code, stderr } = await runCli(['import', file, '--yes', '--json'], { env });
+    const ms = performance.now() - startedAt;
+    expect([code, await client.zcard(`{payouts:${platformId}}:state:queued`)]).toEqual([0, rows]);
+    return { ms, kB: Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]) };
+  };
+  const few = await measure(11, 10_000);
+  const many = await measure(12, 100_000);
+  await rm(dir, { recursive: true });
+  // A busy machine may be slower for a while.
+  expect(many.ms / few.ms).toBeLessThan(15);
+  if (process.platform === 'linux') expect(many.kB / few.kB).toBeLessThan(4);
+}, 180_000);
+
 it('payouts cancel --batch that is ended by Ctrl-C says how many it cancelled, and continues where it is run again', async () => {
   const COUNT = 20_000;
   const world = await worldOfTest({ redis });
