@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { systemClock } from '../../src/base/clock.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { until } from '../support/until.js';
 import { launchChromium } from './support/launch-chromium.js';
@@ -109,6 +110,30 @@ describe('payouts in every state', () => {
     ...['held?all=1', 'diagnostics', 'activity', 'policy', 'audit'],
   ])('have no fault for axe on /%s, wide and narrow, light and dark', async (path) => {
     await expectNoFaults(await open(path));
+  });
+
+  it('cut no column above 1200 pixels, and are cards with the title of each column on a phone', async () => {
+    const given = { amount: '2993031.152999999999999999', reference: `R ${'w'.repeat(60)} ${'x'.repeat(60)}` };
+    await account.enqueue(`long:${'i'.repeat(55)}`, { ...given, batch: `b-${'n'.repeat(60)}` });
+    await account.enqueue('long:held', { ...given, batch: 'september' });
+    const message = 'a window of the policy has no room left for this payout, and says so at length. '.repeat(9);
+    await account.sender.holdPayout('long:held', 0, { ...HOLD, message });
+    const paths = ['payouts?state=', 'payouts?state=held', 'held', 'batches', 'batch?name=september', 'activity'];
+    for (const path of [...paths, 'policy', 'audit', 'diagnostics']) {
+      const page = await open(path);
+      for (const width of [1200, 1440, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        const cut = '[...document.querySelectorAll(".box")].filter((box) => box.scrollWidth > box.clientWidth).length';
+        expect({ path, width, cut: await page.evaluate(cut) }).toEqual({ path, width, cut: 0 });
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      }
+      const untitled = `[...document.querySelectorAll(".box tbody :is(td, th):not(.pick)")].filter((cell) =>
+        getComputedStyle(cell).display === "none"
+          ? !/^\\s*–\\s*$/.test(cell.textContent)
+          : getComputedStyle(cell, "::before").content !== JSON.stringify(cell.dataset.title)).length`;
+      expect({ path, untitled: await page.evaluate(untitled) }).toEqual({ path, untitled: 0 });
+      await page.context().close();
+    }
   });
 
   it('have no fault for axe on a page that could not refresh', async () => {

@@ -55,7 +55,7 @@ export function pager(
 }
 
 /**
- * A table of one line a row, which scrolls inside its box.
+ * A table of one line a row; on a phone each row is a card, in which each cell has the title of its column.
  * @param titles - of the columns; `#` before the title of a column of numbers, `` for one of check boxes
  */
 export function table(caption: string, titles: readonly string[], rows: readonly Html[]): Html {
@@ -74,10 +74,21 @@ export function table(caption: string, titles: readonly string[], rows: readonly
         </tr>
       </thead>
       <tbody>
-        ${rows}
+        ${rows.map((row) => titleCells(row, titles))}
       </tbody>
     </table>
   </div>`;
+}
+
+/** Every other `<` of a row is escaped, so that these begin its cells. */
+function titleCells(row: Html, titles: readonly string[]): Html {
+  let index = 0;
+  return new Html(
+    row.text.replace(/<t[dh](?=[\s>])/g, (cell) => {
+      const title = (titles[index++] ?? '').replace('#', '');
+      return title === '' ? cell : html`${new Html(cell)} data-title="${title}"`.text;
+    }),
+  );
 }
 
 /** @param content - an empty cell shows a dash */

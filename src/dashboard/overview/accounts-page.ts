@@ -95,7 +95,7 @@ function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, o
   return html`<tr data-key="${platformId}">
     <th scope="row"><a href="${href}">Account ${platformId}</a></th>
     ${tableCell('wraps', pulseView(pulse))}
-    ${overview === undefined ? html`<td class="quiet" colspan="4">not known</td>` : figures(overview, pulse.tone !== 'bad')}
+    ${overview === undefined ? html`${tableCell('number quiet', 'not known')} ${[1, 2, 3].map(() => tableCell('number', undefined))}` : figures(overview, pulse.tone !== 'bad')}
   </tr>`;
 }
 
