@@ -31,6 +31,12 @@ export const ROOMS: readonly Room[] = [
     without: ['bullmq', 'ioredis'],
   },
   {
+    folder: 'gateway-contract',
+    is: 'the rules of the port as a suite of tests, for every gateway',
+    imports: ['gateway/gateway.ts'],
+    without: ['bullmq', 'ioredis', 'axios'],
+  },
+  {
     folder: 'ledger',
     is: 'payouts in Redis: states, keys, Lua scripts; upon it `reads/` for pages, commands and metrics',
     imports: ['base', 'gateway/gateway.ts', 'gateway/wallet.ts'],

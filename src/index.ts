@@ -26,6 +26,8 @@ export {
 } from './worker/monitoring/worker-metrics.js';
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
 export {
+  type GatewayAccess,
+  type OwnGatewayLimits,
   createGatewayClient,
   type GatewayClient,
   type GatewayClientOptions,
@@ -44,6 +46,7 @@ export {
   type FoundPayment,
   type Gateway,
   type GatewayCapabilities,
+  type OwnGateway,
   type PaymentDifference,
   type PaymentStatus,
   type PaymentWallet,

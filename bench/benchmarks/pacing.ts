@@ -70,7 +70,7 @@ async function runProject(account: AccountOptions, count: number, redis: Measure
   }
 }
 
-async function runPeer(name: string, account: AccountOptions, count: number, redis: MeasuredRedis): Promise<void> {
+async function runPeer(name: string, account: PeerRun['account'], count: number, redis: MeasuredRedis): Promise<void> {
   const child = fork(PEER_CHILD);
   const asked: PeerRun = { name, account, payouts: samplePayouts(count), redisPort: Number(new URL(redis.url).port) };
   child.send(asked);

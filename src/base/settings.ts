@@ -69,6 +69,8 @@ export const WORKER_COMMAND_SETTINGS = {
     rule: text,
     absent: 'the account of `GATEWAY_PLATFORM_ID`',
   },
+  /** A module with a gateway of your own, instead of `GATEWAY_BASE_URL` and `GATEWAY_SECRET_KEY`: see own-gateway.md. It decides where money goes, so only root and the process's user may be able to write it. */
+  gatewayFile: { section: 'account', variable: 'GATEWAY_FILE', rule: text, absent: 'the API of the gateway' },
   /** A payout in progress for longer counts as stuck in the metrics. */
   stuckAfterMs: {
     section: 'polling',
@@ -411,17 +413,20 @@ export function completeSettings(settings: PartialAccountSettings): AccountSetti
 /** What names the environment of an account. */
 interface AudienceSource {
   readonly platformId: number;
-  /** @defaultValue the gateway's URL and the account */
+  /** @defaultValue the gateway's URL, or the name of an own gateway, and the account */
   readonly audience?: string | undefined;
   readonly baseUrl?: string | undefined;
+  readonly gateway?: { readonly id: string } | undefined;
 }
 
 /**
- * The environment of an account: what the setting says, else the gateway's URL in its one spelling and the account.
+ * The environment of an account: what the setting says, else the gateway's URL in its one spelling and the account. An own
+ * gateway has its name, which no URL can be.
  * @throws InvalidConfigError that names what to set
  */
-export function audienceOf({ platformId, audience, baseUrl }: AudienceSource): string {
+export function audienceOf({ platformId, audience, baseUrl, gateway }: AudienceSource): string {
   if (audience !== undefined) return checkAudience(audience, 'is not valid');
+  if (gateway !== undefined) return checkAudience(`own:${gateway.id}#${platformId}`, 'is required');
   const url = baseUrlField.safeParse(baseUrl);
   if (!url.success)
     throw audienceError(
@@ -431,13 +436,14 @@ export function audienceOf({ platformId, audience, baseUrl }: AudienceSource): s
 }
 
 /**
- * What the ledger is bound to: the gateway, and the generation of its API, because a payment that one has sent cannot be
- * followed by the other. An audience has no space, so no other account has this text.
+ * What the ledger is bound to: the gateway, and the generation of its API or the name of an own one, because a payment
+ * that one has sent cannot be followed by another. An audience has no space, so no other account has this text.
  * @throws InvalidConfigError that names what to set
  */
 export function bindingOf(account: AudienceSource & { readonly api?: GatewayApi | undefined }): string {
-  const { api = ACCOUNT_SETTINGS.api.default } = account;
+  const { api = ACCOUNT_SETTINGS.api.default, gateway } = account;
   const audience = audienceOf(account);
+  if (gateway !== undefined) return `${audience} (own:${gateway.id})`;
   return api === ACCOUNT_SETTINGS.api.default ? audience : `${audience} (${api})`;
 }
 

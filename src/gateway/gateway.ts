@@ -20,6 +20,18 @@ export interface Gateway extends WithdrawGateway, StatusGateway, FactsGateway {
   close(): void;
 }
 
+/**
+ * A gateway that a program or a module gives (docs/own-gateway.md). What it throws, or answers without a meaning, makes
+ * a withdrawal `unknown` and a query an error.
+ */
+export interface OwnGateway extends Gateway {
+  /**
+   * What it is called: 1 to 64 of `A-Z a-z 0-9 . _ -`. An account's ledger is bound to it, and never sends through
+   * another gateway.
+   */
+  readonly id: string;
+}
+
 /** The gateway as status polling sees it. */
 export interface StatusGateway {
   /**

@@ -3,7 +3,8 @@ import { parseInput } from '../base/fields.js';
 import { ACCOUNT_SETTINGS, type GatewayApi } from '../base/settings.js';
 import type { GatewayClientOptions } from './exchange/client-options.js';
 import { createGatewayClient } from './v1/client.js';
-import type { Gateway } from './gateway.js';
+import type { Gateway, OwnGateway } from './gateway.js';
+import { guardGateway, type OwnGatewayLimits } from './own-gateway.js';
 import { openV2 } from './v2/client.js';
 
 export { examineConnection, type ExaminedConnection } from './exchange/examine-connection.js';
@@ -11,6 +12,12 @@ export type { GatewayClientOptions } from './exchange/client-options.js';
 export { createGatewayClient, type GatewayClient } from './v1/client.js';
 export type { Approve, CurrencyItem } from './response-fields.js';
 export type { TransactionStatus } from './v1/endpoints.js';
+export { findFaults, type OwnGatewayLimits, ownGatewayRule } from './own-gateway.js';
+
+/** How an account reaches its gateway: by address and key of an API, or through an object of its own. */
+export type GatewayAccess =
+  | { readonly baseUrl: string; readonly secretKey: string; readonly gateway?: undefined }
+  | { readonly gateway: OwnGateway; readonly baseUrl?: undefined; readonly secretKey?: undefined };
 
 /** How an account's gateway is reached, and which of its APIs it speaks. */
 export interface OpenGatewayOptions extends GatewayClientOptions {
@@ -27,7 +34,11 @@ const OPEN: Readonly<Record<GatewayApi, (options: GatewayClientOptions) => Gatew
  * The one place that chooses which API is spoken.
  * @throws InvalidInputError if an option is unknown or not usable
  */
-export function openGateway({ api, ...options }: OpenGatewayOptions): Gateway {
+export function openGateway(
+  given: GatewayAccess & Omit<OpenGatewayOptions, 'baseUrl' | 'secretKey'> & OwnGatewayLimits,
+): Gateway {
+  if (given.gateway !== undefined) return guardGateway(given.gateway, given);
+  const { api, ...options } = given;
   return OPEN[parseInput(apiOption, { api }).api](options);
 }
 

@@ -22,13 +22,12 @@ import {
   type OptionRules,
   type PartialSettings,
   requireNone,
-  type Settings,
   WATCHING_RULES,
 } from '../base/setting.js';
 import { type Clock, DAY_MS, machineUptime, systemClock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { endProcess } from '../base/invariants.js';
-import { openGateway } from '../gateway/open-gateway.js';
+import { type GatewayAccess, openGateway, ownGatewayRule } from '../gateway/open-gateway.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
@@ -54,8 +53,11 @@ import { isShared, openSharing } from './sharing/open-sharing.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
-/** One merchant account to work for; docs/configuration.md has the rules and defaults. */
-export interface AccountOptions extends PartialAccountSettings, Settings<typeof ACCOUNT_IDENTITY> {}
+/**
+ * One merchant account to work for; docs/configuration.md has the rules and defaults. `gateway` is a gateway of your own
+ * (docs/own-gateway.md), in place of `baseUrl` and `secretKey`.
+ */
+export type AccountOptions = PartialAccountSettings & { readonly platformId: number } & GatewayAccess;
 
 /** The accounts of a worker and their shared options. */
 export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTINGS> {
@@ -216,7 +218,13 @@ export const WORKER_RULES = {
   ...WATCHING_RULES,
 } as const satisfies OptionRules<PayoutWorkerOptions>;
 
-const ACCOUNT_RULES = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS } as const satisfies OptionRules<AccountOptions>;
+const ACCOUNT_RULES = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS } as const;
+
+const OWN_GATEWAY_RULES = {
+  platformId: ACCOUNT_IDENTITY.platformId,
+  gateway: { ...ownGatewayRule, required: true },
+  ...ACCOUNT_SETTINGS,
+} as const;
 
 /** @throws InvalidConfigError with all problems of a worker's options */
 export function requireWorkerOptions(rules: Readonly<Record<string, OptionRule>>, options: PayoutWorkerOptions): void {
@@ -239,12 +247,19 @@ function checkAccount(
   all: readonly (AccountOptions | null | undefined)[],
 ): Problem[] {
   if (Object(account) !== account) return checkOptions(ACCOUNT_RULES, account, `accounts[${index}]`);
-  const { platformId } = account as AccountOptions;
+  const { platformId, gateway } = account as AccountOptions;
   // Two workers of one account would each write its journal and take the lease from each other.
   if (all.findIndex((other) => other?.platformId === platformId) < index) {
     return [{ field: 'accounts', message: `must name each platformId once (${platformId} is there twice)` }];
   }
-  const problems = checkOptions(ACCOUNT_RULES, completeSettings(account as AccountOptions));
+  if (gateway !== undefined && all.findIndex((other) => other?.gateway === gateway) < index) {
+    // It pays from one merchant account, whose pace two senders would break.
+    return [
+      { field: 'accounts', message: `must each have a gateway of their own (that of ${platformId} is there twice)` },
+    ];
+  }
+  const rules = gateway === undefined ? ACCOUNT_RULES : OWN_GATEWAY_RULES;
+  const problems = checkOptions(rules, completeSettings(account as AccountOptions));
   return problems.map(({ field, message }) => ({ field: `${field} of account ${platformId}`, message }));
 }
 
@@ -262,15 +277,15 @@ interface Shared {
 function openWorker(account: AccountOptions, options: PayoutWorkerOptions, shared: Shared): AccountWorker {
   const { connections, confirmations, known, redisState, redisClocks, clock } = shared;
   const { journalDir, journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
-  const { platformId, baseUrl, secretKey, ...given } = account;
+  const { platformId, baseUrl, secretKey, gateway: own, ...given } = account;
   const completed = completeSettings(given);
   const { api, timeoutMs, withdrawTimeoutMs } = completed;
   const audience = audienceOf(account);
   const logger = shared.logger.child({ platformId });
   const control = shared.control?.of({ platformId, audience, logger });
   const work = new RecentWork(clock, traceMeasurements(openObserver(platformId, options.observe), baseUrl));
-  const access = { api, baseUrl, platformId, secretKey };
-  const client = openGateway({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
+  const access = own === undefined ? { api, baseUrl, secretKey } : { gateway: own };
+  const client = openGateway({ ...access, platformId, logger, clock, timeoutMs, withdrawTimeoutMs });
   const gateway = observeGateway(client, work.observer, clock);
   const intervalMs = keptIntervalMs(completed.intervalMs, gateway.capabilities.minWithdrawGapMs);
   const settings = { ...completed, intervalMs };

@@ -43,10 +43,9 @@ function payoutAttributes(platformId: number, payoutId: string) {
 
 const FAILED: ReadonlySet<string> = new Set(['unavailable', 'invalid']);
 
-/** The same observer, whose measurements are spans too, within a trace. @param baseUrl - of the gateway */
-export function traceMeasurements(observer: WorkerObserver, baseUrl: string): WorkerObserver {
-  const { hostname, port, protocol, origin, pathname } = new URL(baseUrl);
-  const server = { 'server.address': hostname, 'server.port': Number(port || (protocol === 'https:' ? 443 : 80)) };
+/** The same observer, whose measurements are spans too, within a trace. @param baseUrl - of the gateway, if it has one */
+export function traceMeasurements(observer: WorkerObserver, baseUrl: string | undefined): WorkerObserver {
+  const describe = baseUrl === undefined ? () => ({}) : describeRequest(new URL(baseUrl));
   const open = new WeakMap<GatewayCall, ReturnType<typeof beginSpan>>();
   return {
     ...observer,
@@ -61,9 +60,7 @@ export function traceMeasurements(observer: WorkerObserver, baseUrl: string): Wo
     gatewayCalled: (asked) => {
       const { endpoint, end } = asked;
       if (end === undefined) {
-        const url = `${origin}${pathname.replace(/\/$/, '')}/${endpoint}`;
-        const attributes = { 'http.request.method': 'POST', 'url.full': url, ...server };
-        open.set(asked, beginSpan(`POST /${endpoint}`, { kind: 'client', attributes }));
+        open.set(asked, beginSpan(`POST /${endpoint}`, { kind: 'client', attributes: describe(endpoint) }));
       } else {
         const failed = FAILED.has(end.outcome);
         const attributes = { 'payouts.outcome': end.outcome, ...(failed && { 'error.type': end.outcome }) };
@@ -72,6 +69,12 @@ export function traceMeasurements(observer: WorkerObserver, baseUrl: string): Wo
       observer.gatewayCalled?.(asked);
     },
   };
+}
+
+function describeRequest({ hostname, port, protocol, origin, pathname }: URL) {
+  const server = { 'server.address': hostname, 'server.port': Number(port || (protocol === 'https:' ? 443 : 80)) };
+  const base = `${origin}${pathname.replace(/\/$/, '')}`;
+  return (endpoint: string) => ({ 'http.request.method': 'POST', 'url.full': `${base}/${endpoint}`, ...server });
 }
 
 /** The ledger of sends, with a span for a begin and for the record of an outcome. */

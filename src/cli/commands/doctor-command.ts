@@ -41,14 +41,16 @@ asks the worker that serves there. Also says what the worker itself checks befor
       ),
     )
     .action(async ({ json, checks }: { readonly json?: true; readonly checks?: true }) => {
-      if (checks)
-        await reportChecks((begin) => runChecks(context.environment, readWorkerAccounts(context.environment), begin));
-      else await runDoctor(context, json ?? false);
+      const { environment } = context;
+      if (checks) {
+        const accounts = await readWorkerAccounts(environment);
+        await reportChecks((begin) => runChecks(environment, accounts, begin));
+      } else await runDoctor(context, json ?? false);
     });
 }
 
 async function runDoctor(context: CliContext, json: boolean): Promise<void> {
-  const accounts = readWorkerAccounts(context.environment);
+  const accounts = await readWorkerAccounts(context.environment);
   const headlines = await readSummaries(context, accounts);
   if (!json) context.write(`${headlines.map((one) => formatHeadline(one, context.colours)).join('\n')}\n\n`);
   const checks: CheckResult[] = [];

@@ -76,23 +76,16 @@ export async function withGateway<Result>(
   { environment }: CliContext,
   use: (gateway: Gateway) => Promise<Result>,
 ): Promise<Result> {
-  const names = [
-    'GATEWAY_PLATFORM_ID',
-    'GATEWAY_BASE_URL',
-    'GATEWAY_SECRET_KEY',
-    'GATEWAY_TIMEOUT_MS',
-    'GATEWAY_API',
-  ] as const;
-  const config = readConfig(names, environment);
-  const [{ openGateway }, { silentLogger }] = await Promise.all([
+  const config = readConfig(['GATEWAY_PLATFORM_ID', 'GATEWAY_TIMEOUT_MS'], environment);
+  const [{ openGateway }, { readOwnGateway }, { silentLogger }] = await Promise.all([
     import('../../gateway/open-gateway.js'),
+    import('./accounts.js'),
     import('../../base/logger.js'),
   ]);
+  const own = await readOwnGateway(environment);
   const gateway = openGateway({
-    api: config.GATEWAY_API,
-    baseUrl: config.GATEWAY_BASE_URL,
+    ...(own === undefined ? readApiAccess(environment) : { gateway: own }),
     platformId: config.GATEWAY_PLATFORM_ID,
-    secretKey: config.GATEWAY_SECRET_KEY,
     timeoutMs: config.GATEWAY_TIMEOUT_MS,
     clock: systemClock,
     // A failed call throws, and its error is shown.
@@ -103,6 +96,11 @@ export async function withGateway<Result>(
   } finally {
     gateway.close();
   }
+}
+
+function readApiAccess(environment: CliContext['environment']) {
+  const config = readConfig(['GATEWAY_API', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY'], environment);
+  return { api: config.GATEWAY_API, baseUrl: config.GATEWAY_BASE_URL, secretKey: config.GATEWAY_SECRET_KEY };
 }
 
 /** A file can be checked without Redis. */

@@ -5,6 +5,7 @@ import {
   ACCOUNT_SETTINGS,
   CONTROL_SETTINGS,
   partialAccountSettingsSchema,
+  WORKER_COMMAND_SETTINGS,
 } from '../../base/settings.js';
 import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../base/config.js';
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
@@ -12,7 +13,11 @@ import { parseInput, platformIdField, toProblems } from '../../base/fields.js';
 import { parseJson } from '../../base/parse-json.js';
 import { resolveSigner } from '../../control/keys/signer.js';
 import { readSecretFile, readTrustedFile } from '../../base/trusted-file.js';
+import type { OwnGateway } from '../../gateway/gateway.js';
+import type { GatewayAccess } from '../../gateway/open-gateway.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
+
+const GATEWAY_FILE = WORKER_COMMAND_SETTINGS.gatewayFile.variable;
 
 /** `all` means those of the accounts file, unless one is chosen. */
 export type AccountScope = 'one' | 'all' | 'none';
@@ -78,7 +83,7 @@ function chooseOnly(environment: Environment, chosen: number): Environment {
 
 function toEnvironment(
   environment: Environment,
-  { platformId, baseUrl, secretKeyFile, signer, signerName, ...settings }: FileAccount,
+  { platformId, baseUrl, secretKeyFile, gateway, signer, signerName, ...settings }: FileAccount,
   file: string,
 ): Environment {
   const variables = Object.fromEntries(
@@ -103,20 +108,30 @@ function toEnvironment(
     [ACCOUNT_IDENTITY.platformId.variable]: String(platformId),
     [ACCOUNT_IDENTITY.baseUrl.variable]: baseUrl,
     [secretKey]: undefined,
-    [`${secretKey}_FILE`]: resolve(dirname(file), secretKeyFile),
+    [`${secretKey}_FILE`]: secretKeyFile && resolve(dirname(file), secretKeyFile),
+    [GATEWAY_FILE]: gateway,
   };
 }
 
 const fileAccountSchema = z
   .strictObject({
     platformId: ACCOUNT_IDENTITY.platformId.rule,
-    baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
+    baseUrl: ACCOUNT_IDENTITY.baseUrl.rule.optional(),
     /** Relative to the accounts file. */
-    secretKeyFile: z.string().min(1, 'must not be empty'),
+    secretKeyFile: z.string().min(1, 'must not be empty').optional(),
+    /** The module of a gateway of its own, in place of both; relative to the accounts file. */
+    gateway: WORKER_COMMAND_SETTINGS.gatewayFile.rule.optional(),
     /** Relative to the accounts file. Both replace `PAYOUT_SIGNER` and `PAYOUT_SIGNER_NAME`. */
     signer: CONTROL_SETTINGS.signer.rule.optional(),
     signerName: CONTROL_SETTINGS.signerName.rule.optional(),
     ...partialAccountSettingsSchema.shape,
+  })
+  .superRefine(({ baseUrl, secretKeyFile, gateway }, context) => {
+    for (const [name, value] of Object.entries({ baseUrl, secretKeyFile })) {
+      if ((value === undefined) !== (gateway === undefined)) continue;
+      const message = gateway === undefined ? 'is missing' : 'must be absent, because gateway is set';
+      context.addIssue({ code: 'custom', path: [name], message, input: '' });
+    }
   })
   .superRefine(({ signer, signerName }, context) => {
     if ((signer === undefined) === (signerName === undefined)) return;
@@ -132,11 +147,30 @@ const accountsFileSchema = z
   });
 
 /** @throws InvalidConfigError with every problem, without secrets */
-export function readWorkerAccounts(environment: Environment): AccountOptions[] {
+export async function readWorkerAccounts(environment: Environment): Promise<AccountOptions[]> {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
-  if (file === undefined) return [readSettings({ ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS }, environment)];
+  if (file === undefined) return [await readOnlyAccount(environment)];
   const settings = readSettings(ACCOUNT_SETTINGS, environment);
-  return readAccountsFile(file, mayReadOpenSecrets(environment)).map((account) => ({ ...settings, ...account }));
+  const accounts = await readAccountsFile(file, mayReadOpenSecrets(environment));
+  return accounts.map((account) => ({ ...settings, ...account }));
+}
+
+async function readOnlyAccount(environment: Environment): Promise<AccountOptions> {
+  const gateway = await readOwnGateway(environment);
+  if (gateway === undefined) return readSettings({ ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS }, environment);
+  const { platformId } = ACCOUNT_IDENTITY;
+  return { ...readSettings({ platformId, ...ACCOUNT_SETTINGS }, environment), gateway };
+}
+
+/** @returns undefined if the account has the gateway of the API. @throws InvalidConfigError */
+export async function readOwnGateway(environment: Environment): Promise<OwnGateway | undefined> {
+  const { [GATEWAY_FILE]: file } = readConfig([GATEWAY_FILE], environment);
+  if (file === undefined) return undefined;
+  const { baseUrl } = ACCOUNT_IDENTITY;
+  if (environment[baseUrl.variable])
+    throw new InvalidConfigError([{ field: GATEWAY_FILE, message: `must not be set beside ${baseUrl.variable}` }]);
+  const { loadGateway } = await import('./load-gateway.js');
+  return loadGateway(resolve(file), GATEWAY_FILE);
 }
 
 export function readPlatformIds(environment: Environment): number[] {
@@ -159,17 +193,30 @@ export function readPolicyFiles(environment: Environment): ReadonlyMap<number, s
   );
 }
 
-function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
-  // A worker signs no payouts: it ignores their signer.
-  return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
-    ...account,
-    signer: undefined,
-    signerName: undefined,
-    secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
-  }));
+async function readAccountsFile(file: string, mayBeReadable: boolean): Promise<AccountOptions[]> {
+  const readAccess = async (
+    platformId: number,
+    { baseUrl, secretKeyFile, gateway }: Pick<FileAccount, 'baseUrl' | 'secretKeyFile' | 'gateway'>,
+  ): Promise<GatewayAccess> => {
+    if (baseUrl !== undefined && secretKeyFile !== undefined) {
+      const path = resolve(dirname(file), secretKeyFile);
+      return { baseUrl, secretKey: readSecretKey(path, platformId, mayBeReadable) };
+    }
+    const { loadGateway } = await import('./load-gateway.js');
+    return { gateway: await loadGateway(gateway ?? '', `gateway of account ${platformId}`) };
+  };
+  return Promise.all(
+    // A worker signs no payouts: it ignores their signer.
+    parseAccountsFile(file).map(async ({ baseUrl, secretKeyFile, gateway, ...account }) => ({
+      ...account,
+      signer: undefined,
+      signerName: undefined,
+      ...(await readAccess(account.platformId, { baseUrl, secretKeyFile, gateway })),
+    })),
+  );
 }
 
-/** Resolves the paths of policies. Reads no secrets. */
+/** Resolves the paths of policies and gateways. Reads no secrets. */
 export function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
@@ -180,9 +227,12 @@ export function parseAccountsFile(file: string): z.output<typeof accountsFileSch
       })),
     );
   }
-  return parsed.data.map(({ policyFile, ...account }) =>
-    policyFile === undefined ? account : { ...account, policyFile: resolve(dirname(file), policyFile) },
-  );
+  const besideFile = (path: string): string => resolve(dirname(file), path);
+  return parsed.data.map(({ policyFile, gateway, ...account }) => ({
+    ...account,
+    ...(policyFile !== undefined && { policyFile: besideFile(policyFile) }),
+    ...(gateway !== undefined && { gateway: besideFile(gateway) }),
+  }));
 }
 
 function readJsonFile(file: string): unknown {

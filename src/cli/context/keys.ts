@@ -166,6 +166,9 @@ export function readAudiences(environment: Environment): ReadonlyMap<number, str
   if (file === undefined) return new Map(readPlatformIds(environment).map((id) => [id, readAudience(environment)]));
   const common = readVariable('PAYOUT_AUDIENCE', environment);
   return new Map(
-    parseAccountsFile(file).map((account) => [account.platformId, audienceOf({ audience: common, ...account })]),
+    parseAccountsFile(file).map(({ platformId, audience = common, baseUrl }) => [
+      platformId,
+      audienceOf({ platformId, audience, baseUrl }),
+    ]),
   );
 }

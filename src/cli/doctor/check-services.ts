@@ -4,8 +4,8 @@ import type { Clock } from '../../base/clock.js';
 import { PayoutError } from '../../base/errors.js';
 import { formatCount, formatDuration } from '../../base/format.js';
 import { type KernelRetries, readKernelRetries, resendsForMs } from '../../base/kernel-resend.js';
-import { ACCOUNT_SETTINGS, DEFAULT_ACCOUNT_SETTINGS, type GatewayApi, GUARD_MS } from '../../base/settings.js';
-import type { FactsGateway } from '../../gateway/gateway.js';
+import { ACCOUNT_SETTINGS, DEFAULT_ACCOUNT_SETTINGS, GUARD_MS } from '../../base/settings.js';
+import type { FactsGateway, OwnGateway } from '../../gateway/gateway.js';
 import { examineConnection, type ExaminedConnection, openGateway } from '../../gateway/open-gateway.js';
 import { silentLogger } from '../../base/logger.js';
 import type { RedisClient } from '../../base/redis.js';
@@ -43,6 +43,18 @@ export async function checkGatewayConnection(baseUrl: string, clock: Clock, ca?:
   }
 }
 
+/** Opens a connection as for a withdrawal, and closes it without one. */
+async function checkOwnConnection(gateway: OwnGateway, clock: Clock): Promise<Finding> {
+  const guarded = openGateway({ gateway, platformId: 0, clock });
+  try {
+    const connection = await guarded.openConnection(AbortSignal.timeout(GATEWAY_TIMEOUT_MS));
+    connection.close();
+    return ok(`reachable, by the gateway ${gateway.id} of your own`);
+  } catch (error) {
+    return problem((error as Error).message, `Check the gateway ${gateway.id}: see docs/own-gateway.md.`);
+  }
+}
+
 function checkCertificate({ protocol, validTo }: NonNullable<ExaminedConnection['tls']>, clock: Clock): Finding {
   const days = Math.floor((Date.parse(validTo) - clock.wallNow()) / DAY_MS);
   const detail = `reachable, ${protocol ?? 'TLS'}, certificate valid for ${days} days`;
@@ -51,13 +63,18 @@ function checkCertificate({ protocol, validTo }: NonNullable<ExaminedConnection[
     : ok(detail);
 }
 
-async function checkGatewayAccount(gateway: Pick<FactsGateway, 'readBalances'>, api: GatewayApi): Promise<Finding> {
+/** @param subject - what knows the account, in words */
+async function checkGatewayAccount(
+  gateway: Pick<FactsGateway, 'readBalances'>,
+  subject: string,
+  own?: OwnGateway,
+): Promise<Finding> {
   try {
     await gateway.readBalances([]);
-    return ok(`platform id and secret key are right: /balance of API ${api} responds`);
+    return ok(subject);
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
-    return problem(error.message, describeFix(error));
+    return problem(error.message, own ? `Check the gateway ${own.id}: see docs/own-gateway.md.` : describeFix(error));
   }
 }
 
@@ -164,28 +181,31 @@ export function checkKernel(retries: KernelRetries, inFlightMaxMs: number): Find
 
 /** Asks nothing more of an unreachable gateway. */
 export async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
-  const {
-    api = ACCOUNT_SETTINGS.api.default,
-    baseUrl,
-    platformId,
-    secretKey,
-    timeoutMs = GATEWAY_TIMEOUT_MS,
-  } = account;
-  const connection = await checkGatewayConnection(baseUrl, clock);
+  const { api = ACCOUNT_SETTINGS.api.default, platformId, timeoutMs = GATEWAY_TIMEOUT_MS, gateway: own } = account;
+  const connection =
+    account.gateway === undefined
+      ? await checkGatewayConnection(account.baseUrl, clock)
+      : await checkOwnConnection(account.gateway, clock);
   yield { name: 'gateway connection', ...connection };
   // A gateway on this host gets each request at once.
-  if (baseUrl.startsWith('https:')) {
+  if (account.baseUrl?.startsWith('https:') !== false) {
     const { inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs } = account;
     yield { name: 'kernel', ...checkKernel(readKernelRetries(), inFlightMaxMs) };
   }
   if (connection.status === 'problem') return;
   const gateway = openGateway({
-    ...{ api, baseUrl, platformId, secretKey, clock },
+    ...(account.gateway === undefined
+      ? { api, baseUrl: account.baseUrl, secretKey: account.secretKey }
+      : { gateway: account.gateway }),
+    ...{ platformId, clock },
     timeoutMs: Math.min(timeoutMs, GATEWAY_TIMEOUT_MS),
     logger: silentLogger,
   });
   try {
-    const known = await checkGatewayAccount(gateway, api);
+    const subject = own
+      ? `${own.id} knows the account`
+      : `platform id and secret key are right: /balance of API ${api} responds`;
+    const known = await checkGatewayAccount(gateway, subject, own);
     yield { name: 'gateway account', ...known };
     if (known.status === 'ok') yield { name: 'gateway currencies', ...(await checkGatewayCurrencies(gateway)) };
   } finally {

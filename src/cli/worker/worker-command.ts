@@ -56,8 +56,12 @@ send without its response then becomes unknown. SIGHUP reads PAYOUT_KEYS_FILE an
 }
 
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
-  const { settings: all, accounts, receiptSigner } = readWorkerSetup(environment);
-  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = { ...all, accountsFile: undefined };
+  const { settings: all, accounts, receiptSigner } = await readWorkerSetup(environment);
+  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = {
+    ...all,
+    accountsFile: undefined,
+    gatewayFile: undefined,
+  };
   const logger = createLogger(logLevel);
   for (const { variable, meant } of findMisspelt(environment)) {
     logger.warn({ variable }, `this variable is not known and has no effect: did you mean ${meant}?`);
@@ -117,7 +121,7 @@ function parseProcesses(text: string): number {
  * @throws CommandFailedError if a process did not end in good order
  */
 async function runProcesses({ environment, stopSignal }: CliContext, count: number): Promise<void> {
-  const setup = readWorkerSetup(environment);
+  const setup = await readWorkerSetup(environment);
   requireShareable(setup, count);
   const { healthPort, logLevel } = setup.settings;
   const logger = createLogger(logLevel);
@@ -154,10 +158,10 @@ function requireShareable({ accounts, settings: { healthPort } }: WorkerSetup, c
   }
 }
 
-type WorkerSetup = ReturnType<typeof readWorkerSetup>;
+type WorkerSetup = Awaited<ReturnType<typeof readWorkerSetup>>;
 
 /** @throws InvalidConfigError with every problem, without secrets */
-function readWorkerSetup(environment: Environment) {
+async function readWorkerSetup(environment: Environment) {
   const settings = readSettings(
     {
       ...WORKER_SETTINGS,
@@ -166,7 +170,7 @@ function readWorkerSetup(environment: Environment) {
     },
     environment,
   );
-  const accounts = readWorkerAccounts(environment);
+  const accounts = await readWorkerAccounts(environment);
   const receiptSigner = readWorkerSigner(environment);
   return { settings, accounts, receiptSigner };
 }

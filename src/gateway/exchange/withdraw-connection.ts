@@ -20,20 +20,24 @@ export interface WithdrawDialect {
   prepare(request: WithdrawRequest, orderId?: string): PreparedWithdrawal | { readonly wrong: readonly string[] };
 }
 
-interface PreparedWithdrawal extends SignedRequest {
+/** A signed withdrawal, and what a response to it means. */
+export interface PreparedWithdrawal extends SignedRequest {
   /** Never throws. */
   readonly classify: (response: RawResponse) => WithdrawClassification;
 }
 
+/** What a response to a withdrawal means. */
 export interface WithdrawClassification {
   readonly outcome: SentOutcome;
   /** The API's names of fields in which an acceptance differs from the request. */
   readonly differing: readonly string[];
 }
 
+type WithdrawAccess = Pick<GatewayAccess, 'baseUrl' | 'withdrawTimeoutMs' | 'logger' | 'clock'>;
+
 export function createWithdrawConnection(
   openSocket: OpenSocket,
-  access: GatewayAccess,
+  access: WithdrawAccess,
   dialect: WithdrawDialect,
 ): WithdrawConnection {
   const socket = new GuardedSocket(openSocket);
@@ -71,7 +75,7 @@ async function withdrawOnce(
   socket: GuardedSocket,
   request: WithdrawRequest,
   { mayWrite, orderId }: WithdrawOptions,
-  access: GatewayAccess,
+  access: WithdrawAccess,
   dialect: WithdrawDialect,
 ): Promise<WithdrawOutcome> {
   const { path } = dialect;

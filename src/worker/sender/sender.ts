@@ -248,6 +248,8 @@ export class Sender {
       return broken === undefined || isOthers ? report : this.#refuse(broken);
     }
 
+    // A gateway that did not ask may have written at any time until now.
+    if (Number.isNaN(writtenAt)) writtenAt = clock.now();
     const gapMs = writtenAt - (this.#sends.lastWriteAt ?? NaN);
     this.#sends.lastWriteAt = writtenAt;
     this.#sends.silentSince = outcome.kind === 'unknown' ? (this.#sends.silentSince ?? writtenAt) : undefined;

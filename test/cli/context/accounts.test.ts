@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { chmod } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from '@jest/globals';
@@ -90,7 +90,9 @@ describe('the accounts file of a worker', () => {
     expect(readPlatformIds({ PAYOUT_ACCOUNTS_FILE: file })).toEqual([1, 2]);
     expect(() => readPlatformIds({})).toThrow('GATEWAY_PLATFORM_ID: is required');
     const environment = { GATEWAY_PLATFORM_ID: '5', GATEWAY_BASE_URL: BASE_URL, GATEWAY_SECRET_KEY: 'k-five' };
-    expect(readWorkerAccounts(environment)).toMatchObject([{ platformId: 5, secretKey: 'k-five', intervalMs: 1_010 }]);
+    expect(await readWorkerAccounts(environment)).toMatchObject([
+      { platformId: 5, secretKey: 'k-five', intervalMs: 1_010 },
+    ]);
   });
 
   it('is refused without accounts, keys, or with an interval under a second', async () => {
@@ -107,10 +109,10 @@ describe('the accounts file of a worker', () => {
 
   it.each([0o666, 0o662])('is refused when others may write it: mode %o', async (mode) => {
     const file = await cli.file('file.json', JSON.stringify([ONE]));
-    const readIt = () => readWorkerAccounts({ PAYOUT_ACCOUNTS_FILE: file });
-    expect(readIt).not.toThrow();
+    const readIt = async () => readWorkerAccounts({ PAYOUT_ACCOUNTS_FILE: file });
+    await expect(readIt()).resolves.toBeDefined();
     await chmod(file, mode);
-    expect(readIt).toThrow(/^PAYOUT_ACCOUNTS_FILE: cannot be used: .*file\.json/);
+    await expect(readIt()).rejects.toThrow(/^PAYOUT_ACCOUNTS_FILE: cannot be used: .*file\.json/);
   });
 
   it('keeps a key that was written into the file by mistake out of the error', async () => {
@@ -146,4 +148,78 @@ it('confirm continues after a yes alone, not at the end of the input, and stops 
   const confirmed = confirm('Continue?', openTerminal(), stop.signal);
   stop.abort();
   await expect(confirmed).rejects.toMatchObject({ code: 'STOPPED' });
+});
+
+describe('a gateway of your own', () => {
+  const GATEWAY = `export default {
+    id: 'acme',
+    capabilities: { minWithdrawGapMs: 1000 },
+    openConnection: async () => { throw new Error('no'); },
+    probe: async () => undefined,
+    classifyStop: () => ({ isOfPayout: false }),
+    getStatus: async (id) => ({ kind: 'paid', txhash: '0x' + id, amount: '1' }),
+    comparePayment: () => [],
+    readCurrencies: async () => ({ currencies: [], isWhole: true, given: [] }),
+    readBalances: async () => ({ balances: [], given: 'nothing' }),
+    close: () => undefined,
+  };`;
+  // A module is loaded once by its name.
+  let number = 0;
+  const write = async (text = GATEWAY) => cli.file(`gateway-${(number += 1)}.mjs`, text);
+  const read = async (gateway: string, changes: object = {}) => {
+    const text = JSON.stringify([{ platformId: 7, gateway, ...changes }]);
+    return readWorkerAccounts({ PAYOUT_ACCOUNTS_FILE: await cli.file('own.json', text) });
+  };
+
+  it('is a module beside the accounts file, or of GATEWAY_FILE, in place of address and key', async () => {
+    const name = basename(await write());
+    expect(await read(name, { intervalMs: 2_000 })).toMatchObject([
+      { platformId: 7, intervalMs: 2_000, gateway: { id: 'acme' } },
+    ]);
+    const environment = { GATEWAY_PLATFORM_ID: '7', GATEWAY_FILE: join(cli.dir, name) };
+    expect(await readWorkerAccounts(environment)).toMatchObject([{ platformId: 7, gateway: { id: 'acme' } }]);
+    await expect(readWorkerAccounts({ ...environment, GATEWAY_BASE_URL: BASE_URL })).rejects.toThrow(
+      'GATEWAY_FILE: must not be set beside GATEWAY_BASE_URL',
+    );
+    const both = 'PAYOUT_ACCOUNTS_FILE 0.baseUrl: must be absent, because gateway is set';
+    await expect(read(name, { baseUrl: BASE_URL })).rejects.toThrow(both);
+  });
+
+  it('is asked by the commands of its account', async () => {
+    cli.env['GATEWAY_FILE'] = await write();
+    expect(await cli.json('gateway', 'status', '4711')).toMatchObject({
+      gatewayId: '4711',
+      txhash: '0x4711',
+      approve: 1,
+    });
+    delete cli.env['GATEWAY_FILE'];
+    const [one] = ids;
+    const accounts = JSON.stringify([{ platformId: one, gateway: basename(await write()) }]);
+    delete cli.env['GATEWAY_PLATFORM_ID'];
+    cli.env['PAYOUT_ACCOUNTS_FILE'] = await cli.file('accounts.json', accounts);
+    expect(await cli.ok('gateway', 'status', '12')).toMatch(/gateway id +12\n.*txhash +0x12\n/);
+  });
+
+  it.each([0o666, 0o646, 0o662])('is refused when others may write it: mode %o', async (mode) => {
+    const file = await write();
+    await chmod(file, mode);
+    await expect(read(file)).rejects.toThrow(/^gateway of account 7: .*gateway-\d+\.mjs is /);
+  });
+
+  it('is refused in a folder that others may write', async () => {
+    const file = await write();
+    await chmod(cli.dir, 0o777);
+    await expect(read(file)).rejects.toThrow(/accounts|gateway|others/);
+    await chmod(cli.dir, 0o700);
+    expect(await read(file)).toHaveLength(1);
+  });
+
+  it.each([
+    ['a module that throws', 'throw new Error("boom")', 'cannot be loaded: boom'],
+    ['no default export', 'export const gateway = 1', 'must be an object of the interface OwnGateway (got undefined)'],
+    ['a missing method', GATEWAY.replace('probe:', 'probes:'), 'probe must be a function (got undefined)'],
+    ['a wrong capability', GATEWAY.replace('1000', '-1'), 'minWithdrawGapMs must be a whole number of ms from 1 to'],
+  ])('%s is refused by its name', async (_, text, message) => {
+    await expect(read(await write(text))).rejects.toThrow(message);
+  });
 });

@@ -125,7 +125,10 @@ async function openRun({ redis, isSigned }: RunOptions) {
     /** Here: a program takes a second to start. */
     async openWorker() {
       const { PAYOUT_KEYS_FILE: keysFile } = workerEnvironment;
-      const [accounts, receiptSigner] = [readWorkerAccounts(workerEnvironment), readWorkerSigner(workerEnvironment)];
+      const [accounts, receiptSigner] = [
+        await readWorkerAccounts(workerEnvironment),
+        readWorkerSigner(workerEnvironment),
+      ];
       workers.push(await createPayoutWorker({ redisUrl: redis.url, journalDir, keysFile, accounts, receiptSigner }));
     },
     async close() {

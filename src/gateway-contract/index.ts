@@ -7,24 +7,31 @@ import {
   type WithdrawConnection,
   type WithdrawOutcome,
   type WithdrawRequest,
-} from '../../../src/gateway/gateway.js';
-import { httpResponse, startRawGateway, type RawGateway, type RawGatewayBehaviour } from '../support/raw-gateway.js';
+} from '../gateway/gateway.js';
+import { httpResponse, type RawServer, type RawServerBehaviour, startRawServer } from './raw-server.js';
 
-/** A dialect, as far as the contract must know it: how to open it, and how its gateway responds. */
+/**
+ * What the sender depends on in a gateway, as a suite for any test runner: each rule runs the gateway against a server of
+ * raw bytes on this machine.
+ */
+
+/** A response of the gateway: the body of HTTP 200, or another status with its body. */
+export type SubjectResponse = string | { readonly status: number; readonly body: string };
+
+/** A gateway, as far as the contract must know it: how to open it, and how its server responds. */
 export interface GatewaySubject {
   /** Must give up a response to a withdrawal and to a query after `withinMs`. */
   readonly open: (baseUrl: string, withinMs: number) => Gateway;
   readonly request: WithdrawRequest;
   /** The name of the payment in `accepted`, by which it is polled. */
   readonly acceptedId: string;
-  /** Bodies of HTTP 200. */
-  readonly accepted: string;
+  readonly accepted: SubjectResponse;
   /** Neither an acceptance nor a refusal, although it looks like one: without the payment's name, or a failure with it. */
-  readonly contradictory: readonly string[];
-  readonly rejected: (message: string) => string;
-  readonly status: Readonly<Record<PaymentStatus['kind'], string>>;
+  readonly contradictory: readonly SubjectResponse[];
+  readonly rejected: (message: string) => SubjectResponse;
+  readonly status: Readonly<Record<PaymentStatus['kind'], SubjectResponse>>;
   /** The answer to a look-up by order id. Absent if the gateway has none. */
-  readonly found?: string;
+  readonly found?: SubjectResponse;
   /** In no outcome and no error. */
   readonly secretKey: string;
   /** What no outcome and no error may contain, of a request as received: its signature or login. */
@@ -42,11 +49,12 @@ const WITHIN_MS = 400;
 
 const ORDER_ID = '5f3a9c1e7b2d4860a1b2c3d4e5f60718';
 
+/** The rules, in the order in which {@link testGateway} tests them. */
 export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'an acceptance names the payment',
     check: async (subject) => {
-      const { outcome } = await attempt(subject, responding(httpResponse(200, subject.accepted)));
+      const { outcome } = await attempt(subject, responding(toBytes(subject.accepted)));
       assert.equal(outcome.kind, 'accepted');
       assert.equal(outcome.gatewayId, subject.acceptedId);
     },
@@ -54,7 +62,7 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'a refusal is rejected, with its message',
     check: async (subject) => {
-      const { outcome } = await attempt(subject, responding(httpResponse(200, subject.rejected('no such coin'))));
+      const { outcome } = await attempt(subject, responding(toBytes(subject.rejected('no such coin'))));
       assert.equal(outcome.kind, 'rejected');
       assert.match(outcome.message, /no such coin/);
     },
@@ -71,16 +79,13 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
     name: 'permission is requested once, before the first byte',
     check: async (subject) => {
       const bytesWhenAsked: number[] = [];
-      const { server } = await attempt(
-        subject,
-        responding(httpResponse(200, subject.accepted)),
-        async (connection, opened) =>
-          connection.withdraw(subject.request, {
-            mayWrite: () => {
-              bytesWhenAsked.push(opened.receivedBytes);
-              return true;
-            },
-          }),
+      const { server } = await attempt(subject, responding(toBytes(subject.accepted)), async (connection, opened) =>
+        connection.withdraw(subject.request, {
+          mayWrite: () => {
+            bytesWhenAsked.push(opened.receivedBytes);
+            return true;
+          },
+        }),
       );
       assert.deepEqual(bytesWhenAsked, [0]);
       assert.equal(server.requests.length, 1);
@@ -101,14 +106,10 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'a connection sends once',
     check: async (subject) => {
-      const { outcome, server } = await attempt(
-        subject,
-        responding(httpResponse(200, subject.accepted)),
-        async (connection) => {
-          await send(connection, subject);
-          return send(connection, subject);
-        },
-      );
+      const { outcome, server } = await attempt(subject, responding(toBytes(subject.accepted)), async (connection) => {
+        await send(connection, subject);
+        return send(connection, subject);
+      });
       assert.equal(outcome.kind, 'not_sent');
       assert.equal(server.requests.length, 1);
     },
@@ -116,12 +117,12 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'an unclear response is unknown',
     check: async (subject) => {
-      const cut = httpResponse(200, subject.accepted).subarray(0, -5);
-      const unclear: readonly RawGatewayBehaviour[] = [
+      const cut = toBytes(subject.accepted).subarray(0, -5);
+      const unclear: readonly RawServerBehaviour[] = [
         responding(httpResponse(502, '<html>Bad gateway</html>')),
         responding(httpResponse(200, '')),
         responding(httpResponse(200, '{}')),
-        ...subject.contradictory.map((body) => responding(httpResponse(200, body))),
+        ...subject.contradictory.map((body) => responding(toBytes(body))),
         { onRequest: ({ stream }) => void stream.end(cut) },
         { onRequest: ({ stream }) => void stream.end() },
         { onRequest: ({ reset }) => void setImmediate(reset) },
@@ -155,7 +156,7 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'a probe takes a refusal for a response, and silence for none',
     check: async (subject) => {
-      await ask(subject, responding(httpResponse(200, subject.rejected('no'))), async (gateway) =>
+      await ask(subject, responding(toBytes(subject.rejected('no'))), async (gateway) =>
         gateway.probe(new AbortController().signal),
       );
       await ask(subject, {}, async (gateway) =>
@@ -170,8 +171,21 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
     name: 'a status is pending, paid or failed as the gateway says',
     check: async (subject) => {
       for (const kind of ['pending', 'paid', 'failed'] as const) {
-        await ask(subject, responding(httpResponse(200, subject.status[kind])), async (gateway) => {
+        await ask(subject, responding(toBytes(subject.status[kind])), async (gateway) => {
           assert.equal((await gateway.getStatus(subject.acceptedId)).kind, kind);
+        });
+      }
+    },
+  },
+  {
+    name: 'a status tells the transaction that the acceptance told',
+    check: async (subject) => {
+      const { outcome } = await attempt(subject, responding(toBytes(subject.accepted)));
+      assert.equal(outcome.kind, 'accepted');
+      if (outcome.txhash === undefined) return;
+      for (const response of Object.values(subject.status)) {
+        await ask(subject, responding(toBytes(response)), async (gateway) => {
+          assert.equal((await gateway.getStatus(subject.acceptedId)).txhash, outcome.txhash);
         });
       }
     },
@@ -179,7 +193,7 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'a status that the gateway refuses or does not give is an error, never a status',
     check: async (subject) => {
-      await ask(subject, responding(httpResponse(200, subject.rejected('not found'))), async (gateway) =>
+      await ask(subject, responding(toBytes(subject.rejected('not found'))), async (gateway) =>
         assert.rejects(gateway.getStatus(subject.acceptedId), GatewayRejectedError),
       );
       await ask(subject, responding(httpResponse(502, '<html>')), async (gateway) =>
@@ -190,21 +204,19 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   {
     name: 'an order id is sent with a withdrawal, and finds its payment; a refusal of the look-up finds none',
     check: async (subject) => {
-      const { outcome, server } = await attempt(
-        subject,
-        responding(httpResponse(200, subject.accepted)),
-        async (connection) => send(connection, subject, true, ORDER_ID),
+      const { outcome, server } = await attempt(subject, responding(toBytes(subject.accepted)), async (connection) =>
+        send(connection, subject, true, ORDER_ID),
       );
       assert.equal(outcome.kind, 'accepted');
       const isSent = server.requests[0]?.includes(ORDER_ID);
-      await ask(subject, responding(httpResponse(200, subject.found ?? '')), async (gateway) => {
+      await ask(subject, responding(toBytes(subject.found ?? '')), async (gateway) => {
         assert.equal(gateway.findPayment !== undefined, subject.found !== undefined);
         assert.equal(isSent, subject.found !== undefined);
         const found = await gateway.findPayment?.(ORDER_ID);
         if (subject.found !== undefined) assert.equal(found?.gatewayId, subject.acceptedId);
       });
       if (subject.found === undefined) return;
-      await ask(subject, responding(httpResponse(200, subject.rejected('not found'))), async (gateway) =>
+      await ask(subject, responding(toBytes(subject.rejected('not found'))), async (gateway) =>
         assert.rejects(async () => gateway.findPayment?.(ORDER_ID), GatewayRejectedError),
       );
     },
@@ -213,11 +225,11 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
     name: 'no outcome and no error contains a secret, even if the gateway repeats it',
     check: async (subject) => {
       const secrets: string[] = [];
-      const echo: RawGatewayBehaviour = {
+      const echo: RawServerBehaviour = {
         onRequest: ({ stream }, request) => {
           const found = subject.secretsOf(request);
           secrets.push(...found);
-          stream.write(httpResponse(200, subject.rejected(found.join(' '))));
+          stream.write(toBytes(subject.rejected(found.join(' '))));
         },
       };
       const { outcome } = await attempt(subject, echo);
@@ -234,15 +246,25 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
   },
 ];
 
-type Use = (connection: WithdrawConnection, server: RawGateway) => Promise<WithdrawOutcome>;
+/**
+ * Registers a test for each rule.
+ * @example
+ * testGateway(test, { open: (baseUrl, withinMs) => createAcmeGateway({ baseUrl, timeoutMs: withinMs }), … });
+ * @param test - of node:test, jest, vitest and the like
+ */
+export function testGateway(test: (name: string, run: () => Promise<void>) => unknown, subject: GatewaySubject): void {
+  for (const { name, check } of GATEWAY_CONTRACT) test(name, async () => check(subject));
+}
+
+type Use = (connection: WithdrawConnection, server: RawServer) => Promise<WithdrawOutcome>;
 
 /** Every withdrawal goes through here: "not sent" and a byte at the server exclude each other. */
 async function attempt(
   subject: GatewaySubject,
-  behaviour: RawGatewayBehaviour,
+  behaviour: RawServerBehaviour,
   use: Use = async (connection) => send(connection, subject),
-): Promise<{ readonly outcome: WithdrawOutcome; readonly server: RawGateway }> {
-  const server = await startRawGateway('http', behaviour);
+): Promise<{ readonly outcome: WithdrawOutcome; readonly server: RawServer }> {
+  const server = await startRawServer(behaviour);
   const gateway = subject.open(server.baseUrl, WITHIN_MS);
   try {
     const connection = await gateway.openConnection(new AbortController().signal);
@@ -260,10 +282,10 @@ async function attempt(
 
 async function ask(
   subject: GatewaySubject,
-  behaviour: RawGatewayBehaviour,
+  behaviour: RawServerBehaviour,
   use: (gateway: Gateway) => Promise<void>,
 ): Promise<void> {
-  const server = await startRawGateway('http', behaviour);
+  const server = await startRawServer(behaviour);
   const gateway = subject.open(server.baseUrl, WITHIN_MS);
   try {
     await use(gateway);
@@ -282,6 +304,10 @@ async function send(
   return connection.withdraw(request, { mayWrite: () => may, ...(orderId !== undefined && { orderId }) });
 }
 
-function responding(response: Buffer): RawGatewayBehaviour {
+function toBytes(response: SubjectResponse): Buffer {
+  return typeof response === 'string' ? httpResponse(200, response) : httpResponse(response.status, response.body);
+}
+
+function responding(response: Buffer): RawServerBehaviour {
   return { onRequest: ({ stream }) => void stream.write(response) };
 }
