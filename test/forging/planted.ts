@@ -1,6 +1,14 @@
 /** `npm run forging-planted [-- NAME]`: plants mistakes, each of which must have an attack succeed or end otherwise. */
 import { parseArgs } from 'node:util';
-import { FLAG, plantEach, runCommand, runInCopy, slowJest, type SourceChange } from '../proofs/command-line.js';
+import {
+  checkChanges,
+  FLAG,
+  plantEach,
+  runCommand,
+  runInCopy,
+  slowJest,
+  type SourceChange,
+} from '../proofs/command-line.js';
 
 /** `attack`: the name of the attack that must find it. */
 const PLANTED: readonly Readonly<{ name: string; test: string; attack: string; plant: SourceChange }>[] = [
@@ -36,12 +44,14 @@ const PLANTED: readonly Readonly<{ name: string; test: string; attack: string; p
 ];
 
 const USAGE = `npm run forging-planted [-- NAME]   plants mistakes; an attack must find each
+npm run forging-planted -- --check  only whether the mistakes still fit the sources
 names: ${PLANTED.map(({ name }) => name).join('; ')}
 `;
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { help: FLAG } });
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { check: FLAG, help: FLAG } });
 
 async function main() {
+  if (values.check) return checkChanges(PLANTED.map(({ plant }) => plant));
   const name = positionals.join(' ');
   const chosen = PLANTED.filter((planted) => name === '' || planted.name === name);
   if (chosen.length === 0) throw new Error(`There is no mistake named ${name}`);

@@ -131,10 +131,26 @@ export async function runInCopy({ file, edits }: SourceChange, args: readonly st
 }
 
 async function plant(path: string, edits: SourceChange['edits']) {
+  await writeFile(path, await editedText(path, edits));
+}
+
+async function editedText(path: string, edits: SourceChange['edits']) {
   let text = await readFile(path, 'utf8');
   for (const [find, replace] of edits) {
     if (text.split(find).length !== 2) throw new Error(`${path} does not have this text exactly once: ${find}`);
     text = text.replace(find, () => replace);
   }
-  await writeFile(path, text);
+  return text;
+}
+
+/** Whether each change still fits its source, which moves on. */
+export async function checkChanges(changes: readonly SourceChange[]): Promise<boolean> {
+  let missed = 0;
+  for (const { file, edits } of changes) {
+    await editedText(join(ROOT, 'src', file), edits).catch((error: unknown) => {
+      missed += 1;
+      print((error as Error).message);
+    });
+  }
+  return report(changes.length - missed, missed);
 }
