@@ -2,7 +2,7 @@
 export { startSandbox } from './start-sandbox.js';
 export type { Sandbox, SandboxControls } from './control-service.js';
 export type { SandboxAccountSettings, SandboxOptions } from './sandbox-options.js';
-export type { SandboxV2Options } from './v2/open-points.js';
+export { OPEN_POINT_NAMES, type SandboxV2Options } from './v2/open-points.js';
 export type { SandboxStats } from './sandbox-account.js';
 export type { Arrival } from './sandbox-account.js';
 export type { Payment, PaymentGroup } from './sandbox-account.js';

@@ -4,7 +4,13 @@ import { untilAborted } from '../../base/clock.js';
 import { readConfig, type Environment } from '../../base/config.js';
 import { InvalidInputError, type Problem } from '../../base/errors.js';
 import { parseInput, platformIdField } from '../../base/fields.js';
-import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.js';
+import {
+  FAULT_DESCRIPTIONS,
+  OPEN_POINT_NAMES,
+  startSandbox,
+  type Sandbox,
+  type SandboxOptions,
+} from '../../sandbox/index.js';
 import type { CliContext } from '../context/cli-context.js';
 import { refuse } from '../context/flags.js';
 
@@ -19,6 +25,7 @@ interface Flags {
   readonly failShare?: string;
   readonly failAddress?: readonly string[];
   readonly fault?: readonly string[];
+  readonly v2?: readonly string[];
   readonly seed?: string;
 }
 
@@ -37,6 +44,7 @@ const FLAG_OF_OPTION: Readonly<Record<string, string>> = {
   failShare: '--fail-share',
   failAddresses: '--fail-address',
   faults: '--fault',
+  v2: '--v2',
   seed: '--seed',
 };
 
@@ -49,6 +57,10 @@ ${Object.entries(FAULT_DESCRIPTIONS)
   .map(([kind, description]) => `  ${kind.padEnd(16)}${description}`)
   .join('\n')}
 
+It serves both generations of the API on the same accounts. --v2 chooses how an open point of the second is read:
+${OPEN_POINT_NAMES.join(', ')};
+docs/gateway-api-v2.md says what each means.
+
 While it runs: GET /__sandbox/stats, /arrivals, /payments, /faults; POST /__sandbox/faults, /unblock, /reset, /pause,
 /continue; with several accounts add ?platformId=ID. SIGINT or SIGTERM ends it.
 
@@ -56,6 +68,7 @@ Examples:
   GATEWAY_PLATFORM_ID=1001 GATEWAY_SECRET_KEY=test payouts sandbox
   payouts sandbox --port 8080 --account 1001:first-secret --account 1002:second-secret
   payouts sandbox --latency-before 0-300 --latency-after 20-80 --settle-after 5000 --fail-share 0.05
+  payouts sandbox --v2 orderIds=ignored --v2 orderIdKnownAfterMs=5000
   payouts sandbox --fault drop-after:every=10 --fault reject:times=1,message="wallet closed"
 `;
 
@@ -71,6 +84,7 @@ export function defineSandboxCommand(command: Command, context: CliContext): voi
     .option('--fail-share <share>', 'share of payments that end in error, 0 to 1 (default: 0)')
     .option('--fail-address <wallet>', 'payments to this wallet end in error (repeatable)', collect)
     .option('--fault <fault>', 'a fault, see below (repeatable)', collect)
+    .option('--v2 <point=value>', 'how an open point of API v2 is read, see below (repeatable)', collect)
     .option('--seed <number>', 'repeat the latencies and failures of the run with this seed (default: a new one)')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
@@ -119,6 +133,7 @@ function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<
     failShare: parseNumber(flags.failShare),
     failAddresses: flags.failAddress,
     faults: flags.fault?.map(parseFault),
+    v2: flags.v2 && Object.fromEntries(flags.v2.map(parseOpenPoint)),
     seed: parseNumber(flags.seed),
   };
 }
@@ -130,6 +145,12 @@ function parseNumber(text: string | undefined): unknown {
 function parseDelay(text: string | undefined): unknown {
   const range = /^(\d+)-(\d+)$/.exec(text ?? '');
   return range === null ? parseNumber(text) : { min: Number(range[1]), max: Number(range[2]) };
+}
+
+function parseOpenPoint(text: string): [name: string, value: unknown] {
+  const [, name = '', value] = /^(\w+)=(.+)$/.exec(text) ?? [];
+  if (value === undefined) refuse('--v2', `must be POINT=VALUE, such as orderIds=ignored (got "${text}")`);
+  return [name, value === 'true' || value === 'false' ? value === 'true' : parseNumber(value)];
 }
 
 function parseFault(text: string): Readonly<Record<string, unknown>> {

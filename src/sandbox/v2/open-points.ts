@@ -38,4 +38,7 @@ export const v2Field = z.strictObject({
   statusNamesPayment: z.boolean().default(true),
 });
 
+/** The switches of {@link SandboxV2Options}. */
+export const OPEN_POINT_NAMES: readonly string[] = Object.keys(v2Field.shape);
+
 export type OpenPoints = z.output<typeof v2Field>;

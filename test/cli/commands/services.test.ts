@@ -165,18 +165,21 @@ describe('payouts sandbox', () => {
       [
         ...['sandbox', '--port', '0', '--host', '0.0.0.0', '--account', '2:hidden', '--balance', '50'],
         ...['--fault', 'reject:address=a:1,address=b,message=no = no'],
+        ...['--v2', 'failedStatusCode=200', '--v2', 'refusesRepeatedOrderId=true'],
       ],
       { env },
     );
     // The last line: by then the signal handlers are set and everything has been printed.
-    const last = /Statistics: (\S+)\/__sandbox\/stats\n/;
-    let url = '';
-    const test = (text: string) => (url = last.exec(text)?.[1] ?? '') !== '';
-    await sandbox.waitForOutput({ test } as RegExp);
+    const [, url = ''] = await sandbox.waitForOutput(/Statistics: (\S+)\/__sandbox\/stats\n/);
     const stats: unknown = await (await fetch(`${url}/__sandbox/stats?platformId=2`)).json();
     const faults: unknown = await (await fetch(`${url}/__sandbox/faults`)).json();
+    const headers = { 'content-type': 'application/json' };
+    const unsigned = { method: 'POST', headers, body: '{"platformId":2}' };
+    const failed = await fetch(`${url}/v2/withdrawstatus`, unsigned);
     sandbox.kill('SIGTERM');
     const { code, stdout, stderr } = await sandbox.result;
+    // 400 without the switch.
+    expect([failed.status, await failed.json()]).toEqual([200, { result: 0, message: 'wrong signature' }]);
     expect([code, stats]).toEqual([0, expect.objectContaining({ balance: '50' })]);
     const fault = { kind: 'reject', endpoint: 'withdraw', addresses: ['a:1', 'b'], message: 'no = no', fired: 0 };
     expect(faults).toEqual({ faults: [fault] });
@@ -188,6 +191,9 @@ describe('payouts sandbox', () => {
     for (const [option, message] of [
       ['--account hidden', '--account: must be ID:SECRET'],
       ['--latency-before 9-3', '--latency-before: must be milliseconds'],
+      ['--v2 orderIds', '--v2: must be POINT=VALUE, such as orderIds=ignored (got "orderIds")'],
+      ['--v2 orderIds=maybe', '--v2: orderIds '],
+      ['--v2 colour=red', 'colour'],
       ['--fault hang:twice', '--fault: "twice" is not a known condition'],
     ] as const) {
       const { code, stdout, stderr } = await runInProcess(['sandbox', ...option.split(' ')], env);
