@@ -61,6 +61,21 @@ const ROWS: Readonly<Record<string, Row>> = Object.fromEntries([
   secretOf('NOTIFY_URL', 'https://hooks.example/1'),
   secretOf('NOTIFY_SECRET', 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ='),
   ['PAYOUT_ACCOUNTS_FILE', { content: account({}), read: parseAccountsFile }],
+  [
+    'GATEWAY_FILE',
+    {
+      content: 'export default {};',
+      read: (path: string) => readWorkerAccounts({ GATEWAY_PLATFORM_ID: String(platformId), GATEWAY_FILE: path }),
+    },
+  ],
+  [
+    'gateway of PAYOUT_ACCOUNTS_FILE',
+    {
+      content: 'export default {};',
+      read: (gateway: string) =>
+        readWorkerAccounts({ PAYOUT_ACCOUNTS_FILE: fileOf('own.json', JSON.stringify([{ platformId, gateway }])) }),
+    },
+  ],
   ['PAYOUT_KEYS_FILE', { content: KEYRING, read: (path: string) => readKeyringFile(path) }],
   [
     'PAYOUT_POLICY_FILE',
