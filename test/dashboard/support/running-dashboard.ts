@@ -45,7 +45,7 @@ export function basicAuth(user: string, password: string) {
 }
 
 export function idsOf(page: string) {
-  return [...page.matchAll(/<th scope="row" class="id">\s*<a href="[^"]*\/payouts\/([^"]+)"/g)].map(
+  return [...page.matchAll(/<th [^>]*scope="row" class="id">\s*<a href="[^"]*\/payouts\/([^"]+)"/g)].map(
     ([, id = '']) => id,
   );
 }
