@@ -31,6 +31,7 @@ export interface PayoutIndex {
  * | `late` | sorted set | payoutIds whose payment was proved too late, by the time of the proof |
  * | `recheck` | set | payoutIds with a new approval or rejection, whose hold the worker must check again |
  * | `unkept` | sorted set | payouts that were cancelled or written off, and rejections by people (`FIELD PAYOUTID`), that no send journal has yet, by the time of that |
+ * | `unreceipted` | sorted set | payouts that ended without a receipt, because the signer gave none, by the time of the last try |
  * | `statistics` | hash | counters derived from the events, with the last event counted; may be deleted at any time |
  * | `batches` | hash | batch → its sums by state (JSON), up to the same event, which the field '' names; may be deleted at any time |
  * | `gateway` | hash | the gateway's last data on currencies and balance, and how the balance compares with the payouts; may be deleted at any time |
@@ -93,6 +94,10 @@ export class LedgerKeys {
 
   get unkept(): string {
     return `${this.prefix}:unkept`;
+  }
+
+  get unreceipted(): string {
+    return `${this.prefix}:unreceipted`;
   }
 
   get statistics(): string {

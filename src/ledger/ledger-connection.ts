@@ -143,6 +143,7 @@ export const SCRIPT_NAMES = [
   'bind-ledger',
   'hold-payout',
   'add-approval',
+  'add-receipt',
   'revert-send',
   'finish-send',
   'mark-sends-unknown',

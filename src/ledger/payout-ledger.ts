@@ -241,6 +241,39 @@ export class PayoutLedger {
     return reply;
   }
 
+  /** Before a payout ends without the receipt that it should have: a crash then leaves a needless question at worst. */
+  async oweReceipt(payoutId: string): Promise<void> {
+    const { redis, keys, clock } = this.connection;
+    await ask(redis.zadd(keys.unreceipted, clock.wallNow(), payoutId));
+  }
+
+  /** To the end of those that are owed. */
+  async postponeReceipt(payoutId: string): Promise<void> {
+    const { redis, keys, clock } = this.connection;
+    await ask(redis.zadd(keys.unreceipted, 'XX', clock.wallNow(), payoutId));
+  }
+
+  async settleReceipt(payoutId: string): Promise<void> {
+    const { redis, keys } = this.connection;
+    await ask(redis.zrem(keys.unreceipted, payoutId));
+  }
+
+  /** @returns the payouts that were tried longest ago */
+  async readOwedReceipts(limit: number): Promise<string[]> {
+    const { redis, keys } = this.connection;
+    return ask(redis.zrange(keys.unreceipted, '0', String(limit - 1)));
+  }
+
+  /** @returns false if the payout has changed since it was read, or has a receipt */
+  async addReceipt(
+    { payoutId, state, attempt, gatewayId = '', history }: Payout,
+    receipt: StoredReceipt,
+  ): Promise<boolean> {
+    const { run, keys } = this.connection;
+    const args = [state, attempt, gatewayId, history.length, ...toReceiptFields(receipt)];
+    return (await this.confirmed(async () => run('add-receipt', args, [keys.payout(payoutId)]))) === 1;
+  }
+
   /** @param changedBefore - wall clock, ms @param skip - entries at the beginning to leave out */
   async readOutbox(limit: number, changedBefore: number, skip = 0): Promise<OutboxEntry[]> {
     const { redis, keys } = this.connection;

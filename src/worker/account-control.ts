@@ -65,6 +65,8 @@ export interface ReceiptSigner {
   sign(
     payout: Omit<Payout, 'txhash'> & { readonly txhash: string | undefined },
     state: 'completed' | 'failed',
+    /** When it ended, ISO 8601. @defaultValue now */
+    endedAt?: string,
   ): Promise<
     | { readonly kind: 'signed'; readonly receipt: StoredReceipt }
     | { readonly kind: 'refused' | 'failed'; readonly message: string }

@@ -4,6 +4,7 @@ import type { JournalHead } from '../ledger/sender-ledger.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import type { AccountPart, AccountRuntime } from './account-runtime.js';
 import { keepGatewayFacts } from './keep-gateway-facts.js';
+import { addLateReceipts } from './late-receipts.js';
 import { Reconciler } from './reconciliation/reconciler.js';
 import { restoreLostJobs } from './restore-lost-jobs.js';
 import { applyRetention } from './retention.js';
@@ -104,7 +105,7 @@ const SETTLE_READINGS = 10;
  */
 async function doActiveWork(active: ActiveSender<AccountRuntime>, end: AbortSignal): Promise<void> {
   const { runtime } = active;
-  const { ledger, gateway, settings, sendControl, work, archive, logger } = runtime;
+  const { ledger, gateway, settings, control, sendControl, work, archive, logger } = runtime;
   const { balanceEveryMs, currenciesEveryMs, retentionDays } = settings;
   const { connection } = ledger;
   const jobs = new WithdrawJobs(active);
@@ -122,6 +123,7 @@ async function doActiveWork(active: ActiveSender<AccountRuntime>, end: AbortSign
       end,
     ),
     ...(sendControl === undefined ? [] : [sendControl.keep(end)]),
+    ...(control?.receipts === undefined ? [] : [addLateReceipts(runtime, control.receipts, end)]),
     ...(retentionDays === undefined
       ? []
       : [

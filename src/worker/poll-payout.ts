@@ -8,7 +8,7 @@ import type { PayoutState } from '../ledger/states.js';
 import type { Logger } from '../base/logger.js';
 import type { ReceiptSigner } from './account-control.js';
 
-type PolledLedger = Pick<PayoutLedger, 'get' | 'change'>;
+type PolledLedger = Pick<PayoutLedger, 'get' | 'change' | 'oweReceipt'>;
 
 type Verdict =
   | { readonly state: 'in_progress' }
@@ -56,12 +56,13 @@ export async function pollPayout(
   }
   const { gatewayId } = payout;
   const verdict = gatewayIdField.safeParse(gatewayId).success
-    ? check(await gateway.getStatus(gatewayId), payout, gateway)
+    ? checkStatus(await gateway.getStatus(gatewayId), payout, gateway)
     : // Someone has altered it.
       ({ state: 'unknown', reason: `its gatewayId names no payment: ${gatewayId}` } as const);
   if (verdict.state === 'in_progress') return { kind: 'polled', ...verdict };
-  const signed = receipts && verdict.state !== 'unknown' ? await sign(payout, verdict, receipts) : undefined;
+  const signed = receipts && verdict.state !== 'unknown' ? await signVerdict(payout, verdict, receipts) : undefined;
   const receipt = signed?.kind === 'signed' ? signed.receipt : undefined;
+  if (signed?.kind === 'failed') await ledger.oweReceipt(payoutId);
   const isFirst = await record({ ...payout, gatewayId }, verdict, receipt, ledger);
   if (isFirst) log(payout, verdict, logger);
   if (isFirst && verdict.state === 'completed') onCompleted?.(payout);
@@ -77,7 +78,7 @@ export async function pollPayout(
 /**
  * A status that lacks a field is trusted. One that contradicts the payout is not, unless an operator gave the gatewayId.
  */
-function check(status: PaymentStatus, payout: Payout, gateway: StatusGateway): Verdict {
+export function checkStatus(status: PaymentStatus, payout: Payout, gateway: StatusGateway): Verdict {
   const differences = gateway.comparePayment(status, payout);
   const contradictions = differences.filter(({ actual }) => actual !== undefined);
   const isVouchedFor = isSameGatewayId(payout.vouchedGatewayId, payout.gatewayId);
@@ -133,14 +134,16 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
  * A worker signs only its own findings. Two things stay in Redis only: an operator's statement that contradicts the
  * gateway, and a payment whose status names no recipient. The txhash is the one of the status: what Redis had proves
  * nothing.
+ * @param endedAt - ISO 8601, of a payout that has ended. Without it, now
  */
-async function sign(
+export async function signVerdict(
   payout: Payout,
   { state, txhash, doubt }: FinalVerdict,
   receipts: ReceiptSigner,
+  endedAt?: string,
 ): ReturnType<ReceiptSigner['sign']> {
   return doubt === undefined
-    ? receipts.sign({ ...payout, txhash }, state)
+    ? receipts.sign({ ...payout, txhash }, state, endedAt)
     : { kind: 'refused', message: "the gateway's status does not show that it is this payment" };
 }
 

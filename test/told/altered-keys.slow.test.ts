@@ -217,7 +217,7 @@ it('reads everything before anything is altered', async () => {
 
 const FIXED = [
   ...['ledger', 'sender', 'outbox', 'events', 'activity', 'journals', 'objections', 'late', 'spent', 'recheck'],
-  ...['unkept', 'statistics', 'batches', 'gateway', 'policy', 'workers'],
+  ...['unkept', 'unreceipted', 'statistics', 'batches', 'gateway', 'policy', 'workers'],
 ] as const;
 
 it.each(FIXED)('the key %s of another type hides nothing else, and is counted', async (name) => {
@@ -323,6 +323,7 @@ it.each([
   ['outbox', 'what no version writes'],
   ['late', 'nobody'],
   ['unkept', 'nobody'],
+  ['unreceipted', 'nobody'],
   ['state:sending', 'nobody'],
   ['state:queued', 'nobody'],
   ['state:in_progress', 'nobody'],

@@ -106,12 +106,13 @@ export class ReceiptSigner {
   /**
    * Signs a payout's final state. A worker with a keyring sends only what a producer signed. So it signs nothing about
    * any other payout: its record was altered or forged. It never throws, and never waits for long.
+   * @param endedAt - ISO 8601, of a payout that has ended. Without it, now
    */
-  async sign(payout: PaidPayout, state: ReceiptState): Promise<ReceiptResult> {
+  async sign(payout: PaidPayout, state: ReceiptState, endedAt?: string): Promise<ReceiptResult> {
     const { signer, platformId, audience, clock } = this.#signing;
     const doubt = this.#findDoubt(payout);
     if (doubt !== undefined) return refuse(doubt);
-    const at = new Date(clock.wallNow()).toISOString();
+    const at = endedAt ?? new Date(clock.wallNow()).toISOString();
     const text = tryFormat(() => formatReceipt(platformId, receiptOf(platformId, payout, state, { audience, at })));
     if (text instanceof StatementError) return refuse(text.message);
     try {

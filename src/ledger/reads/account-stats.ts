@@ -61,7 +61,13 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
     // Read elsewhere, each by its own reader; here only to tell those of another type.
     pipeline.hlen(keys.gateway).hlen(keys.statistics).hlen(keys.batches).hlen(keys.workers).strlen(keys.policy);
-    pipeline.xlen(keys.events).xlen(keys.activity).xlen(keys.spent).scard(keys.recheck).zcard(keys.unkept);
+    pipeline
+      .xlen(keys.events)
+      .xlen(keys.activity)
+      .xlen(keys.spent)
+      .scard(keys.recheck)
+      .zcard(keys.unkept)
+      .zcard(keys.unreceipted);
   });
   const [ledger = {}, sender = {}, journals = {}, objections = {}] = replies as Record<string, string>[];
   checkFormat(ledger['format']);

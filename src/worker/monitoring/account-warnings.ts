@@ -146,7 +146,7 @@ function warnOfPolls({ failedPolls }: Work): string | undefined {
 
 function warnOfReceipts({ receiptFailure }: Work): string | undefined {
   if (receiptFailure === undefined) return undefined;
-  return `A payment ended without a receipt within the last hour: ${receiptFailure}. Producers with the keyring do not see it as verified: see docs/runbooks/keys.md.`;
+  return `A payment ended without a receipt within the last hour: ${receiptFailure}. Producers with the keyring do not see it as verified until the signer is back: see docs/runbooks/keys.md.`;
 }
 
 function warnOfJournal({ shortestSyncMs = 0 }: Work): string | undefined {

@@ -267,6 +267,11 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     const payment = { paymentId: 7, amount: '1', symbol: '', addressTo: 'w' };
     return addApproval(ledger, { ...said, ...payment, at, expiresAt, signature: 's' });
   }),
+  scene('add-receipt', finished(ACCEPTED), async ({ ledger }) => {
+    const payout = await ledger.require('p');
+    const receipt = { key: 'worker-1', audience: 'test', at: payout.updatedAt, signature: 's'.repeat(86) };
+    return ledger.addReceipt(payout, receipt);
+  }),
   scene('pause-account', nothing, pause),
   scene('resume-account', pause, async ({ ledger }) => ledger.resume('ann', 'over')),
   scene('raise-replicas', nothing, async ({ connection }) =>

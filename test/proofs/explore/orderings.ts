@@ -216,6 +216,7 @@ async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, piece
   const poll = async (process: WorldProcess, call: LedgerCall) => {
     const polled = {
       get: async (id: string) => look(id, call),
+      oweReceipt: async () => Promise.resolve(),
       change: async (asked: StateChange) => {
         const outcome = await change(call, asked);
         if (outcome !== 'done') throw new ConflictError(outcome, []);

@@ -37,6 +37,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'ack-group-event': [EVENTS],
   'acquire-lease': [CONTRACT, 'ledger/ledger-format.test.ts'],
   'add-approval': ['control/add-approval.test.ts'],
+  'add-receipt': ['worker/late-receipts.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'declare-new': ['operator/payout-operator.test.ts', EVENTS],
