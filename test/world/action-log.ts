@@ -33,21 +33,11 @@ export class ActionLog {
   readonly #attempts = new Map<number, number>();
   #asked = 0;
   #isReleased = false;
+  /** Of the newest lease: a process may take one again that it had lost, under the same name. */
+  #epoch: number | undefined;
 
   constructor(ledger: WorldLedger) {
     this.#ledger = ledger;
-  }
-
-  get workers() {
-    return this.#owners.length;
-  }
-
-  get payouts() {
-    return this.#payouts.length;
-  }
-
-  get attempts() {
-    return this.#asked;
   }
 
   end(reason: string) {
@@ -78,7 +68,8 @@ export class ActionLog {
   /** Redis has carried out a command of a process; before it, others may have changed payouts. */
   executed(process: string, name: string, about: string) {
     const { lease } = this.#ledger;
-    if (name === 'acquireLease' && lease?.owner === about && !this.#owners.includes(about)) {
+    if (name === 'acquireLease' && lease?.owner === about && lease.epoch !== this.#epoch) {
+      this.#epoch = lease.epoch;
       this.#owners.push(about);
       this.#add({ kind: 'leased', worker: this.#owners.length - 1 });
     }

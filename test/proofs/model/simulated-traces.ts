@@ -5,8 +5,8 @@ import { plant } from '../simulation/planted/mistakes.js';
 import { runSeed } from '../simulation/simulation.js';
 import { toTrace, type Trace } from './traces.js';
 
-/** Rumur's own time rises with the square of the program's length. */
-const BATCH = 8;
+/** More in one program take Rumur longer than two programs. */
+const BATCH = 50;
 
 /** Runs the first `seeds` seeds from `from` on that have one journal, and a Redis that forgets nothing. */
 export async function* simulatedTraces(from: number, seeds: number, planted?: string): AsyncGenerator<Trace[]> {

@@ -1,4 +1,4 @@
-import type { Action, ActionLog } from '../../world/action-log.js';
+import { type Action, type ActionLog, MODELLED } from '../../world/action-log.js';
 import { countCovers, type Constants, withConstants } from './checker.js';
 
 /** What one run did, in the order in which it did it. */
@@ -17,8 +17,15 @@ export interface Refusal {
   readonly action: Action;
 }
 
-export function toTrace(name: string, { actions, workers, payouts, attempts }: ActionLog): Trace {
-  return { name, actions, workers, payouts, attempts };
+/** The run went on after its last action: only what its actions name counts. */
+export function toTrace(name: string, { actions }: ActionLog): Trace {
+  const count = (named: readonly number[]) => 1 + Math.max(-1, ...named);
+  return {
+    ...{ name, actions },
+    workers: count(actions.flatMap((action) => ('worker' in action ? [action.worker] : []))),
+    payouts: count(actions.flatMap((action) => ('payout' in action ? [action.payout] : []))),
+    attempts: actions.filter(({ kind }) => kind === 'asked').length,
+  };
 }
 
 /** A step that is an action of its kind. `is` has what the rule's parameters must be. */
@@ -116,6 +123,12 @@ ruleset w: Worker do
     fits() & next.kind = ${KINDS.indexOf('begun')} & next.worker = w & worker[w].asked != next.attempt ==> begin
     worker[w].asked := next.attempt;
   end;
+  rule "the disk of worker {w} does not take the answer, which Redis gets"
+    fits() & next.kind = ${KINDS.indexOf('changed')} & next.worker = w & worker[w].step = answered ==> begin
+    worker[w].step := noted;
+  end;
+  rule "a begin of worker {w} is refused, which it does not hear"
+    fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin go(); worker[w].asked := 0; end;
   rule "a begin of worker {w} is refused, and changes nothing"
     fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin
     go(); worker[w].asked := 0;
@@ -149,26 +162,44 @@ function withSteps(model: string) {
   );
 }
 
+/** More than any number of an action. */
+const BASE = 1_000;
+
+/** One number from 1 for an action: Rumur's time rises with the square of the statements. */
+function toCode(action: Action): number {
+  const numbers = [
+    KINDS.indexOf(action.kind),
+    'worker' in action ? action.worker : 0,
+    'payout' in action ? action.payout : 0,
+    'attempt' in action ? action.attempt : 0,
+    'state' in action ? MODELLED.indexOf(action.state) + 1 : 0,
+  ];
+  if (numbers.some((number) => number >= BASE)) throw new Error(`a number of ${JSON.stringify(action)} is too large`);
+  return numbers.reduceRight((code, number) => code * BASE + number, 0) + 1;
+}
+
 function declare(traces: readonly Trace[], length: number) {
-  const assign = (action: Action) =>
-    [
-      `next.kind := ${KINDS.indexOf(action.kind)};`,
-      ...('worker' in action ? [`next.worker := ${action.worker};`] : []),
-      ...('payout' in action ? [`next.payout := ${action.payout};`] : []),
-      ...('attempt' in action ? [`next.attempt := ${action.attempt};`] : []),
-      ...('state' in action ? [`next.state := ${action.state}; next.hasState := true;`] : []),
-    ].join(' ');
-  const runs = traces.map(({ actions }, trace) => {
-    const places = actions.map((action, place) => `case ${place}: ${assign(action)}`);
-    return `case ${trace}: switch place\n${places.join('\n')}\nend;`;
-  });
+  const places = traces.flatMap(({ actions }, trace) =>
+    actions.map((action, place) => `case ${trace * length + place}: code := ${toCode(action)};`),
+  );
   return `type Action: record
   kind: 0..${KINDS.length}; worker: Worker; payout: Payout; attempt: Token; state: State; hasState: boolean;
 end;
 var trace: 0..${traces.length}; place: 0..${length}; next: Action; previous: Action;
-procedure look(); begin
-  clear next; next.kind := ${KINDS.length};
-  switch trace\n${runs.join('\n')}\nend;
+procedure look(); var code: 0..${BASE ** 5}; begin
+  clear next; next.kind := ${KINDS.length}; code := 0;
+  switch trace * ${length} + place\n${places.join('\n')}\nend;
+  if code > 0 then
+    code := code - 1;
+    next.kind := code % ${BASE}; code := code / ${BASE};
+    next.worker := code % ${BASE}; code := code / ${BASE};
+    next.payout := code % ${BASE}; code := code / ${BASE};
+    next.attempt := code % ${BASE}; code := code / ${BASE};
+    next.hasState := code > 0;
+    switch code
+${MODELLED.map((state, index) => `case ${index + 1}: next.state := ${state};`).join('\n')}
+    end;
+  end;
 end;
 procedure go(); begin previous := next; place := place + 1; look(); end;
 function fits(): boolean; begin return previous.hasState -> redis.state[previous.payout] = previous.state; end;`;
