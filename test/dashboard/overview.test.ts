@@ -58,9 +58,23 @@ it('every page says first what stops the account', async () => {
   const page = await dashboard.read('/payouts');
   expect(page).toMatch(new RegExp(`<title>Paused · Payouts ${account.platformId}</title>`));
   expect(page.indexOf('<bdi>maintenance</bdi>')).toBeLessThan(page.indexOf('class="figures"'));
-  expect(page).toMatch(/<bdi>ann<\/bdi>, since\s+<time class="utc" datetime="2030-01-01T00:0/);
+  expect(page).toMatch(/<bdi>ann<\/bdi>, since\s+<time class="utc" datetime="2030-01-01T00:0[^,]+, for 0 s\./);
+  account.clock.advance(3_720_000);
+  expect(await dashboard.readText('/payouts')).toMatch(/UTC ?, for 1 h 2 min\./);
+  account.clock.advance(-3_720_000);
   const other = await dashboard.read('/payouts?state=queued');
   expect(other).toMatch(/<title>Paused · [^]*<aside class="alarm" aria-label="Alarm"><a href="\/payouts">Paused</);
+});
+
+it('the history of a payout says how long each state lasted, unless it is final', async () => {
+  await account.sendAs('order:1', { kind: 'accepted', gatewayId: 'a7c1e4' });
+  const historyOf = async () => (await dashboard.readText('/payouts/order:1')).replace(/^.* History /, '');
+  expect(await historyOf()).toMatch(
+    /^queued \S+ \S+ UTC for 0 s sending \S+ \S+ UTC for 1 s in progress .* UTC for 1 min/,
+  );
+  await account.ledger.change({ payoutId: 'order:1', from: 'in_progress', to: 'completed' });
+  account.clock.advance(60_000);
+  expect(await historyOf()).toMatch(/in progress \S+ \S+ UTC for 1 min completed \S+ \S+ UTC\s*$/);
 });
 
 it('every worker is shown with its role and why, and no next try while paused', async () => {

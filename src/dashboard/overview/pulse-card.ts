@@ -31,27 +31,28 @@ export function pulseCard(
     <h1 ${trouble} aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
     ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
-    ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats))}
+    ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats, site.now))}
     ${pulse.runbook !== undefined && runbookLink(site, pulse.runbook)}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
   </section>`;
 }
 
-function adviceView({ kind, problem, first, command }: AccountAdvice, stats: AccountStats): Html {
+function adviceView({ kind, problem, first, command }: AccountAdvice, stats: AccountStats, wallNow: number): Html {
   const isPause = kind === 'pause';
   return html`<div class="advice" role="alert">
     <p>
       <strong><bdi>${isPause ? (stats.pausedReason ?? 'no reason given') : problem}</bdi></strong>
     </p>
-    ${isPause ? pausedBy(stats) : undefined}
+    ${isPause ? pausedBy(stats, wallNow) : undefined}
     <p class="quiet">Nothing is sent until an operator resolves this. ${first}</p>
     ${commandLine(command)}
   </div>`;
 }
 
-function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
+function pausedBy({ pausedBy: by, pausedAt }: AccountStats, wallNow: number): Html {
   return html`<p class="quiet">
-    by <bdi>${by ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : utcTime(pausedAt)}.
+    by <bdi>${by ?? 'unknown'}</bdi>, since
+    ${pausedAt === null ? 'unknown' : html`${utcTime(pausedAt)}, for ${formatDuration(Math.max(0, wallNow - Date.parse(pausedAt)))}`}.
   </p>`;
 }
 

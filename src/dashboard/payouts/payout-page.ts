@@ -1,7 +1,7 @@
-import { formatMoney } from '../../base/format.js';
+import { formatDuration, formatMoney } from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
 import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
-import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
+import { isFinal, STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { nextSteps } from '../../operator/next-steps.js';
 import { controlSection } from '../control/control-section.js';
 import type { PayoutControl } from '../control/payout-control.js';
@@ -37,7 +37,7 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown, control: Pa
         </section>`
       }
       ${nextStepsSection(nextSteps(payout, site.platformId, site))} ${controlSection(payout, control)}
-      <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history)}</div>`,
+      <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history, shown.wallNow)}</div>`,
   );
 }
 
@@ -74,18 +74,21 @@ function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: 
   </section>`;
 }
 
-function historySection(history: readonly HistoryEntry[]): Html {
+function historySection(history: readonly HistoryEntry[], wallNow: number): Html {
   return html`<section class="card">
     <h2>History</h2>
     <ol class="history">
-      ${history.map(historyItem)}
+      ${history.map((entry, index) => historyItem(entry, history[index + 1], wallNow))}
     </ol>
   </section>`;
 }
 
-function historyItem({ at, to, by, reason }: HistoryEntry): Html {
+/** @param next - what ended it; without one it lasts, unless it is final */
+function historyItem({ at, to, by, reason }: HistoryEntry, next: HistoryEntry | undefined, wallNow: number): Html {
+  const lastedMs = (next === undefined ? wallNow : Date.parse(next.at)) - Date.parse(at);
+  const lasted = next === undefined && isFinal(to) ? undefined : `for ${formatDuration(Math.max(0, lastedMs))}`;
   return html`<li class="${to} tone-${STATE_TONE[to]}">
-    ${stateBadge(to)} ${utcTime(at)} ${by !== undefined && html`<p>by <bdi>${by}</bdi></p>`}
-    ${reason !== undefined && html`<p><bdi>${reason}</bdi></p>`}
+    ${stateBadge(to)} ${utcTime(at)} ${lasted !== undefined && html`<span class="quiet">${lasted}</span>`}
+    ${by !== undefined && html`<p>by <bdi>${by}</bdi></p>`} ${reason !== undefined && html`<p><bdi>${reason}</bdi></p>`}
   </li>`;
 }
