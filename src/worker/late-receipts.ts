@@ -69,9 +69,13 @@ async function find(payout: Payout, { gateway, logger }: Needed, receipts: Recei
   try {
     const verdict = checkStatus(await gateway.getStatus(gatewayId), payout, gateway);
     if (verdict.state === 'completed' || verdict.state === 'failed') {
-      if (verdict.state === state && verdict.txhash === payout.txhash) return await signVerdict(payout, verdict, receipts, payout.updatedAt);
+      if (verdict.state === state && verdict.txhash === payout.txhash)
+        return await signVerdict(payout, verdict, receipts, payout.updatedAt);
     }
-    return { kind: 'refused', message: `the gateway's status does not show it as ${state}, by this transaction` } as const;
+    return {
+      kind: 'refused',
+      message: `the gateway's status does not show it as ${state}, by this transaction`,
+    } as const;
   } catch (error) {
     logger.debug({ payoutId, error: (error as Error).message }, 'the gateway does not say how a payout ended');
     return { kind: 'unclear' } as const;
