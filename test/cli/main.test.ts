@@ -14,7 +14,7 @@ import { runInProcess } from './support/in-process.js';
 /** hostile-text.test.ts has a list of them that does not come from the table. */
 const COMMANDS = COMMAND_GROUPS.flatMap(({ commands }) => commands.map(({ usage }) => usage.split(' ')[0] ?? ''));
 const context = createProcessContext();
-const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
+const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status', 'find'];
 const UNDER = [
   ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`),
   ...['verify', 'export', 'adopt-journal'].map((name) => `audit ${name}`),
