@@ -8,7 +8,7 @@ import {
 } from '../operator/payout-operator.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import { requireKeyName } from './keys/find-signing-key.js';
-import type { Signer } from './keys/signer.js';
+import { limitSigner, type Signer } from './keys/signer.js';
 import { SignedDecisions } from './operator/sign-decision.js';
 
 /** The account, the connections and the signer of a `PayoutOperator`. */
@@ -63,7 +63,7 @@ function requireValid(options: AnyOptions): AnyOptions {
 function openDecisions({ signer, audience }: AnyOptions): SignedDecisions | undefined {
   if (signer === undefined) return undefined;
   requireKeyName(signer, 'signer');
-  if (audience !== undefined) return new SignedDecisions({ signer, audience });
+  if (audience !== undefined) return new SignedDecisions({ signer: limitSigner(signer), audience });
   const message = "is required with signer: the worker's PAYOUT_AUDIENCE (`payouts doctor` shows it)";
   throw new InvalidConfigError([{ field: 'audience', message }]);
 }

@@ -9,7 +9,7 @@ import {
 } from '../worker/payout-worker.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
 import { checkReceiptSigner } from './keys/check-receipt-signer.js';
-import type { Signer } from './keys/signer.js';
+import { limitSigner, type Signer } from './keys/signer.js';
 import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 
@@ -69,7 +69,8 @@ export async function createPayoutWorker(
 
 const UNSIGNED = 'PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself; see docs/control.md';
 
-function controlOf({ keysFile, receiptSigner, accounts }: PayoutWorkerOptions): OpenControl {
+function controlOf({ keysFile, receiptSigner: given, accounts }: PayoutWorkerOptions): OpenControl {
+  const receiptSigner = given && limitSigner(given);
   return async ({ logger, clock }) => {
     if (keysFile === undefined) logger.warn({}, UNSIGNED);
     const keyring = keysFile === undefined ? undefined : new CurrentKeyring(keysFile, logger);

@@ -6,6 +6,7 @@ import { createGatewayClient } from './v1/client.js';
 import type { Gateway, OwnGateway } from './gateway.js';
 import { guardGateway, type OwnGatewayLimits } from './own-gateway.js';
 import { openV2 } from './v2/client.js';
+import { ENDPOINTS } from './v2/endpoints.js';
 
 export { examineConnection, type ExaminedConnection } from './exchange/examine-connection.js';
 export type { GatewayClientOptions } from './exchange/client-options.js';
@@ -43,3 +44,15 @@ export function openGateway(
 }
 
 const apiOption = z.object({ api: ACCOUNT_SETTINGS.api.rule.default(ACCOUNT_SETTINGS.api.default) });
+
+const V2_PATHS = {
+  withdraw: ENDPOINTS.withdraw.path,
+  transactionstatus: ENDPOINTS.withdrawstatus.path,
+  currencies: ENDPOINTS.currencies.path,
+  balance: ENDPOINTS.balance.path,
+};
+
+/** The path of a call, which metrics and traces name by its path in the first generation of the API. */
+export function pathOf(api: GatewayApi, call: keyof typeof V2_PATHS): string {
+  return api === 'v1' ? call : V2_PATHS[call];
+}

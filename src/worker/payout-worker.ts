@@ -283,7 +283,7 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const audience = audienceOf(account);
   const logger = shared.logger.child({ platformId });
   const control = shared.control?.of({ platformId, audience, logger });
-  const work = new RecentWork(clock, traceMeasurements(openObserver(platformId, options.observe), baseUrl));
+  const work = new RecentWork(clock, traceMeasurements(openObserver(platformId, options.observe), baseUrl, api));
   const access = own === undefined ? { api, baseUrl, secretKey } : { gateway: own };
   const client = openGateway({ ...access, platformId, logger, clock, timeoutMs, withdrawTimeoutMs });
   const gateway = observeGateway(client, work.observer, clock);

@@ -1,5 +1,7 @@
 import { DelayedError, type Job, TelemetryAttributes, UnrecoverableError, WaitingError } from 'bullmq';
+import type { GatewayApi } from '../base/settings.js';
 import { beginSpan, inSpan } from '../base/tracing.js';
+import { pathOf } from '../gateway/open-gateway.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { PayoutJobData } from '../queues/payout-queues.js';
 import type { GatewayCall, WorkerObserver } from './sender/worker-observer.js';
@@ -43,9 +45,16 @@ function payoutAttributes(platformId: number, payoutId: string) {
 
 const FAILED: ReadonlySet<string> = new Set(['unavailable', 'invalid']);
 
-/** The same observer, whose measurements are spans too, within a trace. @param baseUrl - of the gateway, if it has one */
-export function traceMeasurements(observer: WorkerObserver, baseUrl: string | undefined): WorkerObserver {
-  const describe = baseUrl === undefined ? () => ({}) : describeRequest(new URL(baseUrl));
+/**
+ * The same observer, whose measurements are spans too, within a trace.
+ * @param baseUrl - of the gateway, if it has one
+ */
+export function traceMeasurements(
+  observer: WorkerObserver,
+  baseUrl: string | undefined,
+  api: GatewayApi,
+): WorkerObserver {
+  const describe = baseUrl === undefined ? () => ({}) : describeRequest(new URL(baseUrl), api);
   const open = new WeakMap<GatewayCall, ReturnType<typeof beginSpan>>();
   return {
     ...observer,
@@ -71,10 +80,12 @@ export function traceMeasurements(observer: WorkerObserver, baseUrl: string | un
   };
 }
 
-function describeRequest({ hostname, port, protocol, origin, pathname }: URL) {
+function describeRequest({ hostname, port, protocol, origin, pathname }: URL, api: GatewayApi) {
   const server = { 'server.address': hostname, 'server.port': Number(port || (protocol === 'https:' ? 443 : 80)) };
   const base = `${origin}${pathname.replace(/\/$/, '')}`;
-  return (endpoint: string) => ({ 'http.request.method': 'POST', 'url.full': `${base}/${endpoint}`, ...server });
+  return (endpoint: GatewayCall['endpoint']) => {
+    return { 'http.request.method': 'POST', 'url.full': `${base}/${pathOf(api, endpoint)}`, ...server };
+  };
 }
 
 /** The ledger of sends, with a span for a begin and for the record of an outcome. */

@@ -7,6 +7,7 @@ import {
   type WithdrawOutcome,
   type WithdrawRequest,
 } from '../../src/gateway/gateway.js';
+import { pathOf } from '../../src/gateway/open-gateway.js';
 import { startSandbox, type SandboxOptions } from '../../src/sandbox/index.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { httpResponse, startForTest } from './support/raw-gateway.js';
@@ -43,6 +44,21 @@ const requestOf = (text = '') => {
   const [head = '', body = ''] = Buffer.from(text, 'latin1').toString('utf8').split('\r\n\r\n');
   return { line: head.split('\r\n')[0], signature: /x-signature: (\w+)/i.exec(head)?.[1], head, body };
 };
+
+it('traces name the path of each call', async () => {
+  const { server, gateway } = await answering('{"result":0,"message":"no"}');
+  const [own, queries] = [
+    await send(gateway),
+    [gateway.getStatus('77'), gateway.readCurrencies(), gateway.readBalances([])],
+  ];
+  expect([own.kind, (await Promise.allSettled(queries)).map(({ status }) => status)]).toEqual([
+    ...['rejected', ['rejected', 'rejected', 'rejected']],
+  ]);
+  const asked = server.requests.map((text) => /^POST \/api\/v1\/(\S+) /.exec(text)?.[1]).sort();
+  const calls = ['withdraw', 'transactionstatus', 'currencies', 'balance'] as const;
+  expect(calls.map((call) => pathOf('v2', call)).sort()).toEqual(asked);
+  expect(calls.map((call) => pathOf('v1', call))).toEqual(calls);
+});
 
 describe('the bytes of a request', () => {
   it.each<[string, WithdrawRequest, string]>([

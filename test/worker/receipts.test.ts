@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Logger } from '../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { formatReceipt, receiptOf } from '../../src/control/intents/receipt.js';
 import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
+import { createPayoutWorker } from '../../src/control/payout-worker.js';
 import { toReceiptFields } from '../../src/ledger/control-record.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { NOTIFY_GROUP } from '../../src/ledger/reads/state-events.js';
@@ -14,7 +16,7 @@ import { runInProcess } from '../cli/support/in-process.js';
 import { startNotify } from '../notifications/support/notify-process.js';
 import { startReceiver } from '../notifications/support/receiver.js';
 import { until } from '../support/until.js';
-import { openWorld, untilLeased, type PayoutWorld } from './support/payout-world.js';
+import { openWorld, SECRET_KEY, untilLeased, worldOfTest, type PayoutWorld } from './support/payout-world.js';
 import { signText } from '../control/support/sign-at-once.js';
 import { keySigner } from '../../src/control/keys/signing-key.js';
 
@@ -177,3 +179,17 @@ it('a webhook says of each final state whether a worker signed it', async () => 
     await redis.del(recordKey('forged'));
   }
 });
+
+it('a worker whose own signer never answers starts, and says that it cannot sign', async () => {
+  const { account, sandbox, dir } = await worldOfTest();
+  const logged: unknown[] = [];
+  const log = (_: unknown, message: string) => void logged.push(message);
+  const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+  const worker = await createPayoutWorker({
+    ...{ redisUrl: account.redisUrl, journalDir: join(dir, 'journal'), keysFile, logger },
+    accounts: [{ platformId: account.platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, audience }],
+    receiptSigner: { name: 'worker-1', sign: async () => new Promise(() => undefined) },
+  });
+  await worker.stop();
+  expect(logged).toContain('final states cannot be signed now: they get no receipt meanwhile');
+}, 30_000);
