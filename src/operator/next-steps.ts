@@ -219,9 +219,9 @@ function statusCommand(gatewayId: string | undefined): Pick<Step, 'command'> {
 function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: PayoutSituation): Pick<Step, 'command'> {
   if (paymentId === undefined || amount === undefined || addressTo === undefined) return {};
   const payment = ['--payment-id', String(paymentId), '--amount', amount, '--address-to', addressTo];
-  const ofAccount = symbol === undefined ? [] : ['--symbol', symbol];
+  const asked = symbol === undefined ? [] : ['--symbol', symbol];
   const reference = ['--reference', `in place of ${payoutId}`];
-  return { command: { name: 'enqueue', args: ['--payout-id', 'NEW-ID', ...payment, ...ofAccount, ...reference] } };
+  return { command: { name: 'enqueue', args: ['--payout-id', 'NEW-ID', ...payment, ...asked, ...reference] } };
 }
 
 /** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */

@@ -104,9 +104,9 @@ export class PayoutOperator {
 
   /**
    * Cancels a queued or held payout, or gives up a rejected one. It is never sent again.
-   * @returns the payout, `cancelled`
+   * @returns the payout: `cancelled`, or `written_off` if it was, or may have been, paid
    * @throws ConflictError if it is neither queued, held nor rejected; asked again after an unknown outcome, one that
-   * names `cancelled` means success
+   * names `cancelled` or `written_off` means success
    */
   async cancel(payoutId: string, actor: Actor): Promise<Payout> {
     return cancelPayout(this.#use(), requirePayoutId(payoutId), parseActor(actor));

@@ -232,11 +232,11 @@ export class PayoutProducer {
   /**
    * Cancels a payout that is queued or held, or gives up a rejected one.
    * @param options - who cancels it and why, for its history
-   * @returns the cancelled payout
+   * @returns the payout: `cancelled`, or `written_off` if it was, or may have been, paid
    * @throws NotFoundError
    * @throws ConflictError if it is neither queued, held nor rejected, naming its state
-   * @throws RedisUnavailableError if the outcome is unknown; asked again, a ConflictError that names `cancelled` means
-   * success
+   * @throws RedisUnavailableError if the outcome is unknown; asked again, a ConflictError that names `cancelled` or
+   * `written_off` means success
    */
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
     const account = this.#use();
@@ -247,8 +247,8 @@ export class PayoutProducer {
   }
 
   /**
-   * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of a person. It
-   * also waits while a policy holds a payout until a time without an approval, because that is then sent.
+   * Waits until a payout is completed, failed, held, rejected, unknown, cancelled or written off: final, or in need of a
+   * person. It also waits while a policy holds a payout until a time without an approval, because that is then sent.
    * @param options - `timeoutMs`: the longest wait; `signal`: ends it, and changes nothing about the payout
    * @returns the payout in that state
    * @throws WaitTimeoutError naming its state; NotFoundError; ClosedError

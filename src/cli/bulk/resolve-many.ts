@@ -8,6 +8,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { requireOperator } from '../context/confirm.js';
 import { nameFlags, readVariable } from '../context/flags.js';
 import { describeSigning, type SigningFlags, type Decider } from '../context/signer.js';
+import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
 import { toLedgerSteps } from './change-many.js';
 import { readSelectionFile, type SelectedPayout } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
@@ -78,6 +79,8 @@ export async function resolveMany(
       const change = {
         ...{ ...toSteps(account), from: ['unknown'] as const, asksForCount, describeDone },
         describe: (payouts: string) => `${describe(payouts)}${describeSigning(decider)}`,
+        describeKept: async () =>
+          kind === 'write_off' ? describeKept(account.ledger.connection, KEEP_COMMAND, signal) : '',
       };
       await runBulk(context, account, change, selection, flags, signal);
     });

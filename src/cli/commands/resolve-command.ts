@@ -21,6 +21,7 @@ import {
   type Decider,
 } from '../context/signer.js';
 import { formatFacts } from '../output/format-table.js';
+import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
 
 const HELP = help(
   `Before you decide, ask the gateway's operator: a recipient's wallet without the payment proves nothing. --not-sent queues the payout again: if it was paid
@@ -107,6 +108,12 @@ async function resolveOne(
     if (json) context.writeJson(payout);
     else
       context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}${describeSigning(decider)}.\n`);
+    if (decision.kind !== 'write_off') return;
+    const signal = context.stopSignal();
+    const kept = await withAccount(context, async ({ ledger }) =>
+      describeKept(ledger.connection, KEEP_COMMAND, signal),
+    );
+    (json ? context.writeError : context.write)(kept);
   };
   if (decision.kind !== 'sent' || force) await resolve();
   else await withGateway(context, resolve);

@@ -175,7 +175,6 @@ function endText({ ahead, sums }: Batch, { stats, statistics }: Pace, wallNow: n
 
 function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown): Html {
   const { name, sums } = summary;
-  const isOfSeveral = hasSymbols(summary);
   const rows = PAYOUT_STATES.filter((state) => sums[state].length > 0).map(
     (state) =>
       html`<tr>
@@ -184,10 +183,10 @@ function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown)
         ${tableCell(
           'number',
           html`${sums[state].map(
-            ({ amount, paymentId, symbol = '' }) =>
+            ({ amount, paymentId, symbol }) =>
               html`<span class="line">
                 ${formatMoney(amount, paymentId, currencies)}
-                ${isOfSeveral ? html`<span class="quiet">account ${symbol}</span>` : undefined}
+                ${symbol === undefined ? undefined : html`<span class="quiet">perhaps in ${symbol}</span>`}
               </span>`,
           )}`,
         )}
@@ -198,11 +197,6 @@ function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown)
     <h2>Sums</h2>
     ${table(`Payouts and sums of batch ${name} by state`, ['State', '#Payouts', '#Sum', 'Which means'], rows)}
   </section>`;
-}
-
-/** Whether the accounts have several currencies, so that each sum must name its own. */
-function hasSymbols({ sums }: BatchSummary): boolean {
-  return new Set(Object.values(sums).flatMap((each) => each.map(({ symbol }) => symbol))).size > 1;
 }
 
 function messagesTable({ base }: Site, batch: string, messages: readonly BatchMessage[]): Html {

@@ -32,11 +32,13 @@ export const ACTIVITIES = {
   made_unknown: 'made unknown by an adoption: it may have been sent',
   cancelled: 'cancelled',
   retried: 'queued again after a rejection',
+  released: 'queued again after a hold',
   resolved_sent: 'resolved as sent',
   resolved_not_sent: 'resolved as not sent, queued again',
   written_off: 'written off',
   approved: 'approved with a signature',
   disapproved: 'rejected with a signature: it is not to be paid',
+  unrejected: 'took a rejection back with a signature',
   changed: 'changed',
 } as const;
 type ActivityKind = keyof typeof ACTIVITIES;
@@ -118,6 +120,7 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
 const OF_APPROVAL: Readonly<Record<string, ActivityKind>> = {
   'approval approve': 'approved',
   'approval reject': 'disapproved',
+  'approval unreject': 'unrejected',
 };
 
 const OF_PAYOUT: Readonly<Record<string, ActivityKind>> = {
@@ -125,9 +128,16 @@ const OF_PAYOUT: Readonly<Record<string, ActivityKind>> = {
   'held cancelled': 'cancelled',
   'rejected cancelled': 'cancelled',
   'rejected queued': 'retried',
+  'held queued': 'released',
   'unknown in_progress': 'resolved_sent',
   'unknown queued': 'resolved_not_sent',
   'unknown written_off': 'written_off',
+  'queued written_off': 'written_off',
+  'held written_off': 'written_off',
+  'rejected written_off': 'written_off',
   'queued unknown': 'made_unknown',
+  'held unknown': 'made_unknown',
   'rejected unknown': 'made_unknown',
+  'cancelled unknown': 'made_unknown',
+  'written_off unknown': 'made_unknown',
 };

@@ -165,6 +165,7 @@ it('a rejection holds whatever the state before a send, and only its person take
   expect(await cli.run(...unreject(rig.files.ann), '--yes')).toMatchObject({ code: 0 });
   expect(await cli.ledger.require('queued')).toMatchObject({ state: 'queued' });
   expect(await cli.ok('get', 'queued')).toMatch(/rejected by key ann: does not count, the person took it back/);
+  expect((await cli.lines('activity')).slice(0, 2).map(({ what }) => what)).toEqual(['released', 'unrejected']);
   const signed = await cli.run('reject', 'queued', '--offline', '--key', rig.files.rita, ...because);
   const stored = ['reject', '--file', await cli.file('rejection.jsonl', signed.stdout.trimEnd())];
   await cli.refused(2, /use `payouts reject`/, 'approve', ...stored.slice(1));

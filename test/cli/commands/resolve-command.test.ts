@@ -89,9 +89,19 @@ it('--write-off takes what was not sent, too, says the ledger: cancelled, it wou
       state: 'written_off',
     });
   }
+  const kinds = (await cli.lines('activity')).map(({ what }) => what);
+  expect(kinds).toEqual(['written_off', 'written_off', 'written_off']);
   await cli.make('completed', 'paid');
   await cli.refused(4, /from completed to written_off/, ...resolve('paid', '--write-off'));
   await cli.refused(3, 'p-9', ...resolve('p-9', '--write-off'));
+});
+
+it('--write-off says what to keep until a worker has it: an older Redis would send what was paid by other means', async () => {
+  const keep = /No worker is known to have it on its disk\. Keep this command: if Redis comes back from an older copy/;
+  await cli.enqueue('p-1');
+  expect(await cli.ok(...resolve('p-1', '--write-off'))).toMatch(keep);
+  await makeUnknown('p-2');
+  expect(await cli.ok(...resolve('--state', 'unknown', '--write-off', '--yes'))).toMatch(keep);
 });
 
 it('wants one decision, a gatewayId where it belongs, and one way to name payouts', async () => {
