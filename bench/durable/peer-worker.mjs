@@ -16,7 +16,7 @@ const stop = await work(settings, async ({ paymentId, amount, addressTo }) => {
   }
   const outcome = await gateway.withdraw({ paymentId, amount, addressTo });
   if (outcome.kind !== 'accepted') throw new Error(`the withdrawal was ${outcome.kind}`);
-  return outcome.txhash;
+  return outcome.gatewayId;
 });
 process.on('SIGTERM', () => void stop().finally(() => process.exit()));
 process.stdout.write('ready\n');

@@ -1,6 +1,6 @@
 // BullMQ: https://docs.bullmq.io/guide/rate-limiting. With care: one job at a time over all workers
 // (https://docs.bullmq.io/guide/queues/global-concurrency), a second of rest within the job, and a job whose worker ended
-// fails instead of a second run (`maxStalledCount`, https://docs.bullmq.io/guide/workers/stalled-jobs).
+// fails instead of a second run (`maxStalledCount`, https://docs.bullmq.io/guide/jobs/stalled).
 import { setTimeout as delay } from 'node:timers/promises';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
