@@ -162,6 +162,15 @@ it('pages list queued payouts oldest first, others newest first, and lead to the
   await close();
 });
 
+it('a sum of amounts with a symbol says that they may be in it', async () => {
+  await open();
+  await account.enqueue('in-usd', { amount: '400', symbol: 'USD', batch: 'usd' });
+  await account.enqueue('in-eur', { amount: '7', symbol: 'EUR', batch: 'usd' });
+  const text = await dashboard.readText('/batch?name=usd');
+  expect(text).toMatch(/ 7 \(payment_id \d+\) perhaps in EUR 400 \(payment_id \d+\) perhaps in USD /);
+  await close();
+});
+
 describe('every text of others', () => {
   const INJECTION = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;`;
   const ESCAPED = '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;&amp;amp;';

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { keySigner } from '../../src/control/keys/signing-key.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
@@ -87,6 +89,27 @@ it('a door of signed payouts refuses one that is not signed', async () => {
   const ask = async ({ ask }: DoorRig) => ask('POST', '/v1/payouts', { body: payout('bare') });
   expect(await ask(doors.signed)).toMatchObject({ status: 422, body: { code: 'NOT_VERIFIED' } });
   expect((await ask(doors.plain)).status).toBe(201);
+});
+
+it('a door of signed payouts refuses a junk signature over one that waits, and nothing of it changes', async () => {
+  const signer = keySigner('shop', privateKey);
+  const shop = new PayoutProducer({
+    redisUrl: testRedisUrl(),
+    platformId: ids.signed,
+    audience: TEST_AUDIENCE,
+    signer,
+  });
+  const waits = { payoutId: 'waits', paymentId: 6, amount: '12.5', addressTo: ADDRESS };
+  const given = { ...waits, notBefore: new Date(Date.now() + 86_400_000).toISOString() };
+  await shop.enqueue(given);
+  const before = await shop.get('waits');
+  expect(before?.signed).toBeDefined();
+  const years = { issuedAt: '9998-01-01T00:00:00.000Z', expiresAt: '9999-01-01T00:00:00.000Z' };
+  const junk = { ...given, key: 'shop', signature: 'A'.repeat(86), audience: TEST_AUDIENCE, ...years };
+  const { status, body } = await doors.signed.ask('POST', '/v1/payouts', { body: junk });
+  expect({ status, body }).toMatchObject({ status: 400, body: { code: 'INVALID_INPUT' } });
+  expect(await shop.get('waits')).toEqual(before);
+  await shop.close();
 });
 
 const PHP = `<?php

@@ -10,7 +10,7 @@ afterEach(async () => {
 
 const INTERRUPTED = 'interrupted';
 const CALLS =
-  /^(readSender|findForgottenSends|object|adoptSends|countSendable|holdSendable|adoptLedger|bind|notePeers)$/;
+  /^(readSender|findForgottenSends|object|adoptSends|putBackEnded|countSendable|holdSendable|adoptLedger|bind|notePeers)$/;
 
 /** Throws instead of one of the calls that an adoption makes: all before it have taken effect. */
 function interrupter(at: number | string) {
@@ -47,11 +47,12 @@ async function makeScenario(isGap: boolean): Promise<[AdoptionWorld, Scenario]> 
   await world?.close();
   const made = (world = await openAdoptionWorld());
   const [a, b] = [await made.addHost('a'), await made.addHost('b')];
-  await made.enqueue('P-1', 'P-2', 'P-3', 'P-4');
+  await made.enqueue('P-1', 'P-2', 'P-3', 'P-4', 'P-5');
   const copy = await made.copy();
   await a.send('P-1', { kind: 'accepted', gatewayId: 'h-1' });
   await b.send('P-2', { kind: 'rejected', message: 'no funds' });
   await a.send('P-3');
+  await a.noteCancelled('P-5');
   await made.putBack(copy);
   if (isGap) {
     const kept = { journalId: a.journalId, host: 'a', dir: a.dir, sends: 3, at: 1 };
@@ -63,7 +64,13 @@ async function makeScenario(isGap: boolean): Promise<[AdoptionWorld, Scenario]> 
     {
       read: isGap ? [a] : [a, b],
       giveUp: isGap ? [UNWITNESSED] : [],
-      states: { 'P-1': 'in_progress', 'P-2': lost ?? 'rejected', 'P-3': 'unknown', 'P-4': lost ?? 'queued' },
+      states: {
+        'P-1': 'in_progress',
+        'P-2': lost ?? 'rejected',
+        'P-3': 'unknown',
+        'P-4': lost ?? 'queued',
+        'P-5': 'cancelled',
+      },
     },
   ];
 }

@@ -61,9 +61,10 @@ it.each(['v1', 'v2'])(
   'payouts demo --chaos --gateway %s keeps the promises while its worker is killed, and leaves nothing behind',
   async (api) => {
     const demo = await startDemo('--json', '--gateway', api);
-    expect([await demo.ended, demo.output.stderr.includes('killed')]).toEqual([0, true]);
+    const code = await demo.ended;
     const summary = JSON.parse(demo.output.stdout) as DemoSummary;
     expect(summary).toMatchObject({ ok: true, problems: [], sentTwice: 0 });
+    expect([code, demo.output.stderr.includes('killed')]).toEqual([0, true]);
     expect(summary.workerKills).toBeGreaterThan(0);
     expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
     expect(summary.states.completed + summary.states.unknown).toBe(summary.payouts);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ConflictError } from '../../../src/base/errors.js';
 import type { RedisClient } from '../../../src/base/redis.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
@@ -285,7 +286,9 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   scene('declare-new', nothing, async ({ ledger }) => ledger.declareNew(ANN)),
   scene('bind-ledger', finished(ACCEPTED), async ({ ledger }) => ledger.bind('https://other.example#1', ANN)),
   scene('bind-ledger: a payout is in progress', finished(ACCEPTED), async ({ ledger }) =>
-    ledger.bind('https://other.example#1', ANN, { without: ['unknown', 'in_progress'] }).catch(() => undefined),
+    ledger.bind('https://other.example#1', ANN, { without: ['unknown', 'in_progress'] }).catch((error: unknown) => {
+      if (!(error instanceof ConflictError)) throw error;
+    }),
   ),
   scene('publish-event: a drop of the balance', nothing, async ({ connection }) => reportDrop(connection, 'missing')),
   scene('publish-event: the head of a journal', nothing, async ({ connection }) =>

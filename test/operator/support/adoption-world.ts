@@ -121,6 +121,12 @@ export async function openAdoptionWorld() {
         await journal.changedByOthers();
         return attempt;
       },
+      /** A person's cancellation, as the worker has it on its disk; the ledger of before has it not. */
+      async noteCancelled(payoutId: string): Promise<void> {
+        const { paymentId, amount, addressTo } = aPayout(payoutId);
+        const about = { at: 0, by: 'zoe', reason: 'fraud', request: { paymentId, amount, addressTo } };
+        await journal.noteActs({ at: 0, count: journal.acts + 1, ended: [{ payoutId, state: 'cancelled', ...about }] });
+      },
       tryBegin: async (payoutId: string) => (await begin(payoutId)).begun.kind,
       notePeers: async () => {
         const { journals } = await sender.readSender();

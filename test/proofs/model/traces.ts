@@ -127,6 +127,11 @@ ruleset w: Worker do
     fits() & next.kind = ${KINDS.indexOf('changed')} & next.worker = w & worker[w].step = answered ==> begin
     worker[w].step := noted;
   end;
+  rule "worker {w} notes that it wrote nothing, and ends before Redis hears of it"
+    fits() & next.kind = ${KINDS.indexOf('changed')} & next.worker != w & isBegun(w)
+    & journal[w][worker[w].token] != none ==> begin
+    append(w, worker[w].token, not_sent); endAttempt(w);
+  end;
   rule "a begin of worker {w} is refused, which it does not hear"
     fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin go(); worker[w].asked := 0; end;
   rule "a begin of worker {w} is refused, and changes nothing"

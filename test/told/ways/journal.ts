@@ -235,7 +235,7 @@ export const SIGNED_WAYS: readonly Way[] = [
       await account.close();
       await untilHeld(rig);
     },
-    told: warned('holds', 'Tampering Held', HELD),
+    told: warned('tampering', 'Tampering Held', HELD),
   },
   {
     name: 'Payouts wait that were signed before the send journal began, and nobody adopted it',

@@ -117,7 +117,7 @@ export const QUEUE_WAYS: readonly Way[] = [
         await rig.world.enqueue(2);
         await rig.client.hset(`${rig.prefix}:payout:P-1`, 'metadata', '{');
       }),
-    told: warned('holds', 'Tampering Held', '1 payout held, and not sent'),
+    told: warned('tampering', 'Tampering Held', '1 payout held, and not sent'),
   },
   {
     name: 'The outbox holds what no worker understands',
