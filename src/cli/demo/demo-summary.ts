@@ -112,7 +112,7 @@ interface MatchedPayments {
  * Two payouts may share recipient and amount, so these alone identify no payment.
  *
  * A payment belongs to the payout with its gatewayId. Without one, it may belong to an `unknown` payout with the same
- * recipient and amount. All others are surplus.
+ * recipient and amount; if its amount is in another currency (`symbol`), of any amount. All others are surplus.
  */
 export function matchPayments(payouts: readonly Payout[], payments: readonly Payment[]): MatchedPayments {
   const known = new Set(payouts.map(({ gatewayId }) => gatewayId));
@@ -120,8 +120,11 @@ export function matchPayments(payouts: readonly Payout[], payments: readonly Pay
   const surplus: Payment[] = [];
   for (const payment of payments.filter(({ gatewayId }) => !known.has(gatewayId))) {
     const owner = payouts.find(
-      ({ payoutId, state, addressTo, amount }) =>
-        state === 'unknown' && addressTo === payment.addressTo && amount === payment.amount && !ofUnknown.has(payoutId),
+      ({ payoutId, state, addressTo, amount, symbol }) =>
+        state === 'unknown' &&
+        addressTo === payment.addressTo &&
+        (amount === payment.amount || symbol !== undefined) &&
+        !ofUnknown.has(payoutId),
     );
     if (owner === undefined) surplus.push(payment);
     else ofUnknown.set(owner.payoutId, payment);

@@ -54,3 +54,9 @@ it('summarise with chaos allows an unknown payout', () => {
   const command = "payouts resolve --account 1001 p-2 --not-sent --attempt 1 --reason 'the gateway never received it'";
   expect(summaryOf(chaos).unknown).toMatchObject([{ gatewayId: null, command }]);
 });
+
+it('summarise knows the payment of an unknown payout with a symbol, whose amount the gateway names in the coin', () => {
+  const payouts = [COMPLETED, { ...UNKNOWN, amount: '400', symbol: 'USD' }];
+  const paid = summaryOf({ chaos: true, workerKills: 1, payouts, payments: [aPayment('t-1'), aPayment('t-2')] });
+  expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', gatewayId: 't-2' }] });
+});
