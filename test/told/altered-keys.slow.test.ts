@@ -20,6 +20,7 @@ import {
   writeSampleBatches,
   writeSampleWorker,
 } from '../dashboard/support/sample-account.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { startReceiver } from '../notifications/support/receiver.js';
 import { until } from '../support/until.js';
 import { readMetric } from '../worker/support/watched-worker.js';
@@ -363,7 +364,7 @@ it('notify posts what comes behind a malformed event, though the gateway and the
     ledger,
     {
       receiver: { url: receiver.url, format: 'json', secret: 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ=' },
-      events: 'paused,late_payment',
+      events: 'paused,late_payment,tampering',
       timeoutMs: 5_000,
       observe: () => ({ worked: () => undefined, delivered: () => undefined, failed: () => undefined }),
       logger: silentLogger,
@@ -377,6 +378,9 @@ it('notify posts what comes behind a malformed event, though the gateway and the
   for (const fields of EVENTS) await redis.xadd(connection.keys.events, '*', ...fields);
   await ledger.pause('ann', 'to see it posted');
   await until('the notification', () => receiver.received.some(({ body }) => body.includes('to see it posted')));
+  await altered.enqueue('forged');
+  await altered.sender.holdPayout('forged', 0, { ...HOLD, isTampering: true });
+  await until('the alarm', () => receiver.received.some(({ body }) => body.includes('"tampering"')), 10_000);
   stop.abort();
   await running;
   await ledger.resume('ann', 'seen');
