@@ -61,10 +61,19 @@ const WRITERS = {
   },
 };
 
+/** The last line of a file that is cut off is no JSON. */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { kind: 'unreadable' };
+  }
+}
+
 let counts;
 const read = { payout: 0, send: 0, activity: 0, event: 0 };
 for await (const text of createInterface({ input: process.stdin })) {
-  const line = JSON.parse(text);
+  const line = parse(text);
   if (line.kind === 'end') counts = line.counts;
   if (!(line.kind in WRITERS)) continue;
   WRITERS[line.kind](line);

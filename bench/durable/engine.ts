@@ -9,7 +9,7 @@ export type Shown = 'waits' | 'done' | 'asks' | 'missing';
 export interface Client {
   enqueue(payouts: readonly SamplePayout[]): Promise<void>;
   look(payoutIds: readonly string[]): Promise<ReadonlyMap<string, Shown>>;
-  /** Changes the recipient of a payout that waits, as whoever can write to the store can. */
+  /** Changes the recipient of a payout that waits, as anyone who can write to the store can. */
   forge(payout: SamplePayout, addressTo: string): Promise<void>;
   close(): Promise<void>;
 }

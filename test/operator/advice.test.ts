@@ -35,7 +35,7 @@ it('adviseAccount says how a pause is ended, but of objections only', () => {
   expect(advise({ ...PAUSE, pauses })).toMatchObject([
     { problem: 'paused: blocked (by worker); blocked (by zoe)', command: `${command} --of worker --reason WHY` },
   ]);
-  // Its cause is not to be removed: what came back is to be looked at.
+  // No cause has to be removed: a person looks at what came back.
   const adopted = { ...PAUSE, pauses: [{ by: 'adoption', reason: 'adopted', at: '' }] };
   expect(advise(adopted)[0]?.first).toMatch(/^Look first at what came back held or queued, and cancel/);
   const stops = advise({ objections: [A, objection('unnamed', '', { dir: '', reason: 'none' })], ...PAUSE });

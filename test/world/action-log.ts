@@ -44,7 +44,7 @@ export class ActionLog {
     this.ended ??= reason;
   }
 
-  /** A begin leaves its process. @returns what is to be called when Redis has carried it out */
+  /** A begin leaves its process. @returns call it when Redis has carried it out */
   asked(process: string, payoutId: string): () => void {
     const worker = this.#workerOf(process);
     if (worker === undefined) return () => undefined;

@@ -47,7 +47,7 @@ export abstract class World {
   readonly random: typeof TYPICAL = TYPICAL;
   readonly hangs: Readonly<{ random: typeof TYPICAL; rate: number }> = { random: TYPICAL, rate: 0 };
   readonly situations: Situations | undefined;
-  /** Set if the run is to be compared with the model of a send. */
+  /** Set to compare the run with the model of a send. */
   actions: ActionLog | undefined;
   /** Faults come by chance; elsewhere a timer that nothing needs would be one more step to deviate from. */
   readonly isByChance: boolean = false;

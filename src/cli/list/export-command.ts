@@ -30,7 +30,7 @@ export function defineExportCommand(command: Command, context: CliContext): void
 that PAYOUT_RETENTION_DAYS removed come from PAYOUT_ARCHIVE_DIR, sends from SEND_JOURNAL_DIR: run the command on the worker's host.
 Redis keeps about the newest 10,000 acts, and the events of some weeks. It may run while payouts are sent; signatures are left out.`,
         'payouts export > payouts.jsonl',
-        'payouts export | node examples/bookkeeping.mjs books.db',
+        'payouts export | node node_modules/payout-queue/examples/bookkeeping.mjs books.db',
       ),
     )
     .action(async () => {

@@ -234,6 +234,6 @@ const ENDED_BEFORE: Hold = {
   kind: 'journal',
   reason: 'ended_before',
   message:
-    'It was cancelled or written off before, says the send journal: cancel it again, which writes it off, because it may have been paid by other means. If it was not, and is to be paid after all, enqueue it under a new payoutId.',
+    'It was cancelled or written off before, says the send journal: cancel it again, which writes it off, because it may have been paid by other means. Only if the gateway and who ended it say that nothing was paid, enqueue it under a new payoutId.',
   isTampering: false,
 };
