@@ -2,7 +2,7 @@
 export * from './producer.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './control/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
-export type { PauseState } from './operator/payout-operator.js';
+export type { PauseState } from './operator/core-operator.js';
 export type { AdoptedPayout, HighestKnown } from './ledger/adopt-ledger.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
 export type { CameBack, CameBackList } from './operator/came-back.js';
@@ -12,7 +12,7 @@ export type { JournalPeer } from './journal/journal-line.js';
 export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
 export { createLogger } from './base/create-logger.js';
 export { createPayoutWorker, PayoutWorker, type PayoutWorkerOptions } from './control/payout-worker.js';
-export type { AccountOptions } from './worker/payout-worker.js';
+export type { AccountOptions } from './worker/core-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './base/settings.js';
 export type { AccountStatus } from './worker/account-runtime.js';
 export type { KeyringFacts, PolicyFacts } from './worker/account-control.js';

@@ -1,18 +1,14 @@
 import { InvalidConfigError } from '../base/errors.js';
 import { objectWith, type OptionRules } from '../base/setting.js';
 import { ACCOUNT_SETTINGS } from '../base/settings.js';
-import {
-  PayoutOperator as Operator,
-  type PayoutOperatorOptions as OperatorOptions,
-  type SharedAccount,
-} from '../operator/payout-operator.js';
+import { CoreOperator, type CoreOperatorOptions, type SharedAccount } from '../operator/core-operator.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import { requireKeyName } from './keys/find-signing-key.js';
 import { limitSigner, type Signer } from './keys/signer.js';
 import { SignedDecisions } from './operator/sign-decision.js';
 
 /** The account, the connections and the signer of a `PayoutOperator`. */
-export interface PayoutOperatorOptions extends OperatorOptions {
+export interface PayoutOperatorOptions extends CoreOperatorOptions {
   /**
    * Signs `retry`, `resolve` as not sent, `resume` and `adoptLedger`, as workers with a keyring require. See
    * `openSigner`. @defaultValue none: nothing is signed
@@ -44,7 +40,7 @@ type AnyOptions = PayoutOperatorOptions | (SharedAccount & Pick<PayoutOperatorOp
  * await operator.retry('invoice-77', { by: 'ann', reason: 'balance topped up' });
  * await operator.close();
  */
-export class PayoutOperator extends Operator {
+export class PayoutOperator extends CoreOperator {
   /** @throws InvalidConfigError if an option is invalid */
   constructor(options: PayoutOperatorOptions);
   /** @internal */

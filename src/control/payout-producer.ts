@@ -3,10 +3,7 @@ import { audienceOf, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../base/settings
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { objectWith, type OptionRules } from '../base/setting.js';
-import {
-  PayoutProducer as Producer,
-  type PayoutProducerOptions as ProducerOptions,
-} from '../producer/payout-producer.js';
+import { CoreProducer, type CoreProducerOptions } from '../producer/core-producer.js';
 import type { ProducerControl } from '../producer/producer-control.js';
 import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import { BroughtSignatures } from './intents/brought-signatures.js';
@@ -17,7 +14,7 @@ import { requireKeyName } from './keys/find-signing-key.js';
 import { limitSigner, type Signer } from './keys/signer.js';
 
 /** The account, the connection and the keys of a `PayoutProducer`. */
-export interface PayoutProducerOptions extends ProducerOptions {
+export interface PayoutProducerOptions extends CoreProducerOptions {
   /**
    * Signs every enqueued payout, as a worker with a keyring (`PAYOUT_KEYS_FILE`) requires. See `openSigner`.
    * @defaultValue payouts are not signed
@@ -52,7 +49,7 @@ const RULES = {
  * Enqueues, looks up, awaits and cancels payouts for an application. It needs Redis and no secret key: the worker signs
  * and sends. Every call fails within seconds if Redis is unavailable, and works again once Redis is back.
  */
-export class PayoutProducer extends Producer {
+export class PayoutProducer extends CoreProducer {
   /** @throws InvalidConfigError if an option or the keyring is invalid */
   constructor(options: PayoutProducerOptions) {
     // Open control first: if it throws, nothing needs closing.

@@ -1,12 +1,7 @@
 import { objectWith, type OptionRules } from '../base/setting.js';
 import { CONTROL_SETTINGS } from '../base/settings.js';
 import type { OpenControl } from '../worker/account-control.js';
-import {
-  PayoutWorker as Worker,
-  type PayoutWorkerOptions as WorkerOptions,
-  requireWorkerOptions,
-  WORKER_RULES,
-} from '../worker/payout-worker.js';
+import { CoreWorker, type CoreWorkerOptions, requireWorkerOptions, WORKER_RULES } from '../worker/core-worker.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
 import { checkReceiptSigner } from './keys/check-receipt-signer.js';
 import { limitSigner, type Signer } from './keys/signer.js';
@@ -14,7 +9,7 @@ import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 
 /** The accounts of a worker, and the options that they share; docs/configuration.md has the rules and defaults. */
-export interface PayoutWorkerOptions extends WorkerOptions {
+export interface PayoutWorkerOptions extends CoreWorkerOptions {
   /**
    * The keyring's file: with it, the worker sends only what a producer of the keyring signed (docs/control.md).
    * @defaultValue the ledger alone decides what is sent
@@ -36,7 +31,7 @@ const RULES = {
 } as const satisfies OptionRules<PayoutWorkerOptions>;
 
 /** Sends and follows the payouts of one or several independent accounts in one process. */
-export class PayoutWorker extends Worker {
+export class PayoutWorker extends CoreWorker {
   /**
    * Checks Redis, and waits while it is unavailable.
    * @param signal - ends the wait

@@ -4,7 +4,7 @@ import { formatCount } from '../../base/format.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import type { Actor } from '../../ledger/payout.js';
 import { shellQuote } from '../../operator/next-steps.js';
-import type { PauseState } from '../../operator/payout-operator.js';
+import type { PauseState } from '../../operator/core-operator.js';
 import { type JournalFolder, readJournalFolder, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';

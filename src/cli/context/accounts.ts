@@ -15,7 +15,7 @@ import { resolveSigner } from '../../control/keys/signer.js';
 import { readSecretFile, readTrustedFile } from '../../base/trusted-file.js';
 import type { OwnGateway } from '../../gateway/gateway.js';
 import type { GatewayAccess } from '../../gateway/open-gateway.js';
-import type { AccountOptions } from '../../worker/payout-worker.js';
+import type { AccountOptions } from '../../worker/core-worker.js';
 
 const GATEWAY_FILE = WORKER_COMMAND_SETTINGS.gatewayFile.variable;
 

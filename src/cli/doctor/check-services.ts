@@ -10,7 +10,7 @@ import { examineConnection, type ExaminedConnection, openGateway } from '../../g
 import { silentLogger } from '../../base/logger.js';
 import type { RedisClient } from '../../base/redis.js';
 import { UnservedAccounts } from '../../operator/unserved-accounts.js';
-import type { AccountOptions } from '../../worker/payout-worker.js';
+import type { AccountOptions } from '../../worker/core-worker.js';
 import { ok, problem, warning, type CheckResult, type Finding } from './check-result.js';
 
 /** @param own - the accounts that doctor checks one by one */

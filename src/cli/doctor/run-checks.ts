@@ -14,7 +14,7 @@ import {
 import type { Keyring } from '../../control/keys/keyring.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import { openAccount } from '../../queues/open-account.js';
-import type { AccountOptions } from '../../worker/payout-worker.js';
+import type { AccountOptions } from '../../worker/core-worker.js';
 import { accountChecks } from './check-account.js';
 import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-journal.js';
 import { checkAudience, checkKeys, checkPolicy, checkSigners } from './check-keys.js';

@@ -12,9 +12,9 @@ import type { DecisionSigner } from './decision-signer.js';
 import { type DecidedPayout, type Resolution, resolvePayout } from './resolve-payout.js';
 
 /** The operator's account, and its access to Redis and the gateway. */
-export interface PayoutOperatorOptions extends AccountConnectionOptions {
+export interface CoreOperatorOptions extends AccountConnectionOptions {
   /**
-   * {@link PayoutOperator.resolve} asks it whether a transaction is a payout's payment. Stays open when the operator is
+   * `resolve` asks it whether a transaction is a payout's payment. Stays open when the operator is
    * closed. @defaultValue none: only an unchecked payment is accepted
    */
   readonly gateway?: StatusGateway | undefined;
@@ -30,7 +30,7 @@ export interface SharedAccount {
 const UNSETTLED: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'];
 
 /** Decides about an account. The public class of this name adds control of money. */
-export class PayoutOperator {
+export class CoreOperator {
   readonly #account: LedgerAccess;
   readonly #gateway: StatusGateway | undefined;
   readonly #signer: DecisionSigner | undefined;
@@ -38,7 +38,7 @@ export class PayoutOperator {
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
-  constructor(options: PayoutOperatorOptions | SharedAccount, signer?: DecisionSigner) {
+  constructor(options: CoreOperatorOptions | SharedAccount, signer?: DecisionSigner) {
     this.#gateway = options.gateway;
     this.#signer = signer;
     if ('account' in options) {

@@ -40,7 +40,7 @@ import { abortedCall, inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and what it refuses. */
-export interface PayoutProducerOptions extends AccountConnectionOptions {
+export interface CoreProducerOptions extends AccountConnectionOptions {
   /**
    * Whether `enqueue` and `enqueueMany` refuse an address whose checksum is wrong, or that is of another network than
    * its currency's in the gateway's list (`PAYOUT_CHECK_ADDRESSES`).
@@ -115,7 +115,7 @@ const listenerSchema = z.object({
 });
 
 /** Enqueues, looks up, waits and cancels. The public class of this name adds control of money. */
-export class PayoutProducer {
+export class CoreProducer {
   readonly #account: LedgerAccess;
   readonly #control: ProducerControl | undefined;
   readonly #checksums: boolean;
@@ -135,7 +135,7 @@ export class PayoutProducer {
       requireCurrencies = false,
       confirm = true,
       ...connection
-    }: PayoutProducerOptions,
+    }: CoreProducerOptions,
     control?: ProducerControl,
   ) {
     this.#checksums = checkAddresses;

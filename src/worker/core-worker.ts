@@ -60,7 +60,7 @@ import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 export type AccountOptions = PartialAccountSettings & { readonly platformId: number } & GatewayAccess;
 
 /** The accounts of a worker and their shared options. */
-export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTINGS> {
+export interface CoreWorkerOptions extends PartialSettings<typeof WORKER_SETTINGS> {
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
   readonly accounts: readonly AccountOptions[];
@@ -96,7 +96,7 @@ interface WorkerConfirmations {
 const TOKEN_BYTES = 6;
 
 /** Sends and follows the payouts of accounts. The public class of this name adds control of money. */
-export class PayoutWorker {
+export class CoreWorker {
   readonly accounts: readonly AccountWorker[];
   readonly #connections: WorkerConnections;
   readonly #watch: RedisMonitor | undefined;
@@ -123,11 +123,7 @@ export class PayoutWorker {
   }
 
   /** @throws as the public class and `openControl` */
-  static async create(
-    options: PayoutWorkerOptions,
-    signal: AbortSignal,
-    openControl?: OpenControl,
-  ): Promise<PayoutWorker> {
+  static async create(options: CoreWorkerOptions, signal: AbortSignal, openControl?: OpenControl): Promise<CoreWorker> {
     const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     await loadTracing();
@@ -216,7 +212,7 @@ export const WORKER_RULES = {
   observe: functionRule,
   telemetry: objectWith(),
   ...WATCHING_RULES,
-} as const satisfies OptionRules<PayoutWorkerOptions>;
+} as const satisfies OptionRules<CoreWorkerOptions>;
 
 const ACCOUNT_RULES = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS } as const;
 
@@ -227,7 +223,7 @@ const OWN_GATEWAY_RULES = {
 } as const;
 
 /** @throws InvalidConfigError with all problems of a worker's options */
-export function requireWorkerOptions(rules: Readonly<Record<string, OptionRule>>, options: PayoutWorkerOptions): void {
+export function requireWorkerOptions(rules: Readonly<Record<string, OptionRule>>, options: CoreWorkerOptions): void {
   const problems = checkOptions(rules, options);
   // The list itself may be what is wrong.
   const { accounts } = Object(options) as { readonly accounts?: unknown };
@@ -274,7 +270,7 @@ interface Shared {
   readonly clock: Clock;
 }
 
-function openWorker(account: AccountOptions, options: PayoutWorkerOptions, shared: Shared): AccountWorker {
+function openWorker(account: AccountOptions, options: CoreWorkerOptions, shared: Shared): AccountWorker {
   const { connections, confirmations, known, redisState, redisClocks, clock } = shared;
   const { journalDir, journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
   const { platformId, baseUrl, secretKey, gateway: own, ...given } = account;
