@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { SCRIPT_NAMES, scriptSource } from '../src/ledger/ledger-connection.js';
+import { SCRIPT_NAMES, scriptSource } from '../src/ledger/ledger-scripts.js';
 
 export interface CountedCommand {
   readonly command: string;

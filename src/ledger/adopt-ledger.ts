@@ -57,7 +57,7 @@ export async function findForgottenSends<Send extends SendAttempt>(
   for (const step of inSteps(sends)) {
     const args = step.flatMap(({ attempt, token }) => [attempt, token]);
     const records = step.flatMap(({ payoutId }) => [keys.payout(payoutId), keys.removedBucket(payoutId)]);
-    const reply = (await connection.run('find-forgotten-sends', args, records)) as (number | string)[];
+    const reply = (await connection.run('find-forgotten-sends', {}, records, args)) as (number | string)[];
     for (let index = 0; index < reply.length; index += 2) {
       const send = step[Number(reply[index]) - 1];
       const state = String(reply[index + 1]);
@@ -96,26 +96,14 @@ async function adoptSend(
 ): Promise<unknown> {
   const gatewayId = outcome?.kind === 'accepted' ? outcome.gatewayId : '';
   const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : gatewayId;
-  return run(
-    'adopt-send',
-    [
-      clock.wallNow(),
-      toLine(by),
-      toLine(reason),
-      Math.ceil(inFlightMs),
-      attempt,
-      token,
-      outcome?.kind ?? '',
-      detail,
-      outcome?.kind === 'accepted' ? toTxhashField(outcome) : '',
-      ...toRecordFields(request),
-    ],
-    [
-      keys.payout(payoutId),
-      keys.removedBucket(payoutId),
-      ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)]),
-    ],
-  );
+  const args = {
+    ...{ at: clock.wallNow(), by: toLine(by), reason: toLine(reason), inFlightMs: Math.ceil(inFlightMs) },
+    ...{ attempt, token, outcome: outcome?.kind ?? '', detail },
+    txhash: outcome?.kind === 'accepted' ? toTxhashField(outcome) : '',
+  };
+  const bucket = gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)];
+  const touched = [keys.payout(payoutId), keys.removedBucket(payoutId), ...bucket];
+  return run('adopt-send', args, touched, toRecordFields(request));
 }
 
 /**
@@ -136,8 +124,9 @@ export async function putBackEnded(
         const why = toLine(
           `${state.replace('_', ' ')} before${first.by === '' ? '' : ` by ${first.by}`}: ${first.reason}; ${reason}`,
         );
-        const args = [clock.wallNow(), toLine(by), why, state, ...toRecordFields(request)];
-        return run('put-back-ended', args, [keys.payout(payoutId), keys.removedBucket(payoutId)]);
+        const args = { at: clock.wallNow(), by: toLine(by), reason: why, to: state };
+        const touched = [keys.payout(payoutId), keys.removedBucket(payoutId)];
+        return run('put-back-ended', args, touched, toRecordFields(request));
       }),
     );
     step.forEach(({ payoutId }, index) => {
@@ -176,7 +165,8 @@ async function holdPayouts(
   for (;;) {
     // By page, because an index may keep payouts whose records someone deleted.
     const { payoutIds, next } = await listPayoutIds(connection, { state, limit: STEP, ...(cursor && { cursor }) });
-    const args = [clock.wallNow(), toLine(by), toLine(reason), Math.ceil(inFlightMs)];
+    const actor = { by: toLine(by), reason: toLine(reason) };
+    const args = { at: clock.wallNow(), ...actor, inFlightMs: Math.ceil(inFlightMs) };
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
     if (records.length > 0) held += Number(await run('doubt-payouts', args, records));
     cursor = next;
@@ -214,21 +204,12 @@ export async function adoptLedger(
 ): Promise<RaisedLedger> {
   const { read, givenUp } = journals;
   const entries = read.flatMap((journal) => [journal.journalId, toHashValue(journal)]);
-  const reply = await run('adopt-ledger', [
-    clock.wallNow(),
-    toLine(by),
-    toLine(reason),
-    act,
-    highest.epoch,
-    highest.sendCount,
-    highest.acts,
-    token,
-    Math.ceil(inFlightMs),
-    bookmarks.join(' '),
-    read.length,
-    ...entries,
-    ...givenUp,
-  ]);
+  const args = {
+    ...{ at: clock.wallNow(), by: toLine(by), reason: toLine(reason), act },
+    ...{ epoch: highest.epoch, sends: highest.sendCount, acts: highest.acts, token },
+    ...{ inFlightMs: Math.ceil(inFlightMs), bookmarks: bookmarks.join(' '), journals: read.length },
+  };
+  const reply = await run('adopt-ledger', args, [], [...entries, ...givenUp]);
   if (parseRejection('adopt-ledger', reply) !== undefined) throw cameBackOlder();
   const [epoch, sendCount, objections] = reply as [number, number, number];
   return { epoch, sendCount, token, objections };

@@ -134,7 +134,7 @@ export class AccountReplicas {
     const seen = this.#unsaved;
     if (seen === undefined) return;
     const write = async (): Promise<void> => {
-      await this.connection.run('raise-replicas', [seen.count, seen.names.join(' ')]);
+      await this.connection.run('raise-replicas', { count: seen.count, names: seen.names.join(' ') });
       this.#ledger = seen;
     };
     if (seen.count > this.#ledger.count) await write();

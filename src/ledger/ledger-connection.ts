@@ -3,19 +3,9 @@ import { type Clock, systemClock } from '../base/clock.js';
 import { UnreadableRecordError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { toRedisError } from '../base/redis-errors.js';
-import { readSource } from '../base/source-path.cjs';
 import { otherFormat, STORED_FORMAT } from '../base/stored-format.js';
-import { KEY_CONSTANTS, LedgerKeys } from './keys.js';
-import {
-  ENDED_STATES,
-  FINAL_STATES,
-  KEPT_STATES,
-  PAYOUT_STATES,
-  STATE_CODE,
-  STATES_WITH_JOB,
-  TRANSITIONS,
-  UNSENT_STATES,
-} from './states.js';
+import { LedgerKeys } from './keys.js';
+import { prepareScripts, type RunScript } from './ledger-scripts.js';
 
 /**
  * One account's keys on one connection. Every function that takes it throws RedisUnavailableError if Redis is
@@ -137,146 +127,7 @@ export async function askReadable<Reply>(command: Promise<Reply>, absent: Reply)
   }
 }
 
-export const SCRIPT_NAMES = [
-  'enqueue-payouts',
-  'begin-send',
-  'bind-ledger',
-  'hold-payout',
-  'add-approval',
-  'add-receipt',
-  'revert-send',
-  'finish-send',
-  'mark-sends-unknown',
-  'remove-entries',
-  'read-sender',
-  'acquire-lease',
-  'renew-lease',
-  'release-lease',
-  'change-payouts',
-  'pause-account',
-  'publish-event',
-  'resume-account',
-  'object-to-ledger',
-  'find-forgotten-sends',
-  'adopt-send',
-  'adopt-ledger',
-  'keep-acts',
-  'put-back-ended',
-  'declare-new',
-  'raise-replicas',
-  'lower-replicas',
-  'doubt-payouts',
-  'read-group-events',
-  'ack-group-event',
-  'set-group-idle',
-  'remove-payouts',
-  'trim-events',
-  'count-payouts',
-  'write-statistics',
-] as const;
-
-export type ScriptName = (typeof SCRIPT_NAMES)[number];
-
-const OTHER_FORMAT = -10;
-
-/** The beginning of every script. A part uses only the parts before it, and the last one can end the script. */
-export const PRELUDE_PARTS = [
-  'header',
-  'events',
-  'history',
-  'follow-change',
-  'attempts',
-  'payout',
-  'outcome',
-  'account',
-  'check-format',
-] as const;
-
-const PRELUDE = [constants(), ...PRELUDE_PARTS.map((part) => readScript(`prelude/${part}`))].join('\n');
-
-function readScript(name: string): string {
-  return readSource(`ledger/lua/${name}.lua`);
-}
-
-/** Scripts that `payouts doctor` runs too, which leaves Redis as it is. */
-const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends']);
-
-export function scriptSource(name: ScriptName): string {
-  return `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}\n${PRELUDE}\n${readScript(name)}`;
-}
-
-/**
- * The tables of states.ts, and the keys' names, as Lua: a script cannot make an undefined
- * transition.
- */
-function constants(): string {
-  const rows = PAYOUT_STATES.map((from) => {
-    const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
-    return `${from} = { ${toLuaSet(targets)} }`;
-  });
-  return [
-    `local ${KEY_CONSTANTS.join(', ')} = unpack(KEYS, 1, ${KEY_CONSTANTS.length})`,
-    `local INDEX = { ${toLuaKeys(PAYOUT_STATES, KEY_CONSTANTS.length)} }`,
-    `local ENDED = { ${toLuaSet(ENDED_STATES)} }`,
-    `local OWN = ${KEY_CONSTANTS.length + PAYOUT_STATES.length}`,
-    `local ALLOWED = { ${rows.join(', ')} }`,
-    `local CODE = { ${PAYOUT_STATES.map((state) => `${state} = '${STATE_CODE[state]}'`).join(', ')} }`,
-    `local STATE_OF = { ${PAYOUT_STATES.map((state) => `${STATE_CODE[state]} = '${state}'`).join(', ')} }`,
-    `local FINAL = { ${toLuaSet(FINAL_STATES)} }`,
-    `local NEEDS_JOB = { ${toLuaSet(STATES_WITH_JOB)} }`,
-    `local UNSENT = { ${toLuaSet(UNSENT_STATES)} }`,
-    `local KEPT = { ${toLuaSet(KEPT_STATES)} }`,
-    `local PAYOUT_PREFIX = string.sub(LEDGER, 1, -7) .. 'payout:'`,
-    `local FORMAT = '${STORED_FORMAT}'`,
-  ].join('\n');
-}
-
-function toLuaKeys(states: readonly string[], offset: number): string {
-  return states.map((state, place) => `${state} = KEYS[${offset + place + 1}]`).join(', ');
-}
-
-function toLuaSet(names: readonly string[]): string {
-  return names.map((name) => `${name} = true`).join(', ');
-}
-
-/** Runs a ledger script: `run('pause-account', [at, by, reason])`. `keys`: the script's own, after the account's. */
-type RunScript = (name: ScriptName, args: readonly (string | number)[], keys?: readonly string[]) => Promise<unknown>;
-
-/**
- * Prepares a connection for the scripts.
- * @returns a function that runs one script. It throws RedisUnavailableError, UnsupportedFormatError if the ledger has
- * another format, or an Error with the script's name and Redis's words if the script failed.
- */
-function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
-  for (const name of SCRIPT_NAMES) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
-  const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
-  const ofEveryScript = ledgerKeys.ofEveryScript;
-  return async (name, args, keys = []) => {
-    const count = ofEveryScript.length + keys.length;
-    let reply: unknown;
-    try {
-      reply = await commands[commandName(name)]?.(count, ...ofEveryScript, ...keys, ...args);
-    } catch (error) {
-      throw toScriptError(name, toRedisError(error));
-    }
-    if (Array.isArray(reply) && reply[0] === OTHER_FORMAT) throw otherFormat('ledger in Redis', reply[1]);
-    return reply;
-  };
-}
-
 /** @throws UnsupportedFormatError if a ledger's format, as in its hash, is another one than this program's */
 export function checkFormat(format: string | null | undefined): void {
   if (format != null && format !== String(STORED_FORMAT)) throw otherFormat('ledger in Redis', format);
-}
-
-/** Redis names the script by its hash only. */
-function toScriptError(name: ScriptName, error: unknown): unknown {
-  if (error instanceof UnreadableRecordError)
-    return new UnreadableRecordError(`What the ledger script ${name} reads`, error.cause as Error);
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return error;
-  return new Error(`The ledger script ${name} failed: ${error.message}`, { cause: error });
-}
-
-export function commandName(name: ScriptName): string {
-  return `payouts:${name}`;
 }

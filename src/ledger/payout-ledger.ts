@@ -70,7 +70,10 @@ export class PayoutLedger {
       chunks.map(async (part) =>
         run(
           'enqueue-payouts',
-          [at, toTimeText(at), toTimeText(at + SIGNERS_AHEAD_MS), JSON.stringify(part.map(toArgument))],
+          {
+            ...{ at, atText: toTimeText(at), latest: toTimeText(at + SIGNERS_AHEAD_MS) },
+            payouts: JSON.stringify(part.map(toArgument)),
+          },
           part.flatMap((payout) => keysOf(keys, payout)),
         ),
       ),
@@ -133,7 +136,7 @@ export class PayoutLedger {
 
   /** @returns false if the same had paused the account already; the first reason stays */
   async pause(by: string, reason: string): Promise<boolean> {
-    const args = [this.connection.clock.wallNow(), toLine(by), toLine(reason)];
+    const args = { at: this.connection.clock.wallNow(), by: toLine(by), reason: toLine(reason) };
     return (await this.confirmed(async () => this.connection.run('pause-account', args))) !== 0;
   }
 
@@ -147,7 +150,7 @@ export class PayoutLedger {
    */
   async resume(by: string, reason: string, act = '', of = ''): Promise<boolean> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(reason), act, of];
+    const args = { at: clock.wallNow(), by: toLine(by), reason: toLine(reason), act, of };
     const reply = await this.confirmed(async () => run('resume-account', args));
     const rejection = parseRejection('resume-account', reply);
     if (rejection?.kind === 'objected') {
@@ -182,8 +185,9 @@ export class PayoutLedger {
     { act = '', without = [] }: { readonly act?: string | undefined; readonly without?: readonly PayoutState[] } = {},
   ): Promise<boolean> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(`bound to "${audience}": ${reason}`), act, audience, ...without];
-    const reply = await this.confirmed(async () => run('bind-ledger', args));
+    const why = toLine(`bound to "${audience}": ${reason}`);
+    const args = { at: clock.wallNow(), by: toLine(by), reason: why, act, audience };
+    const reply = await this.confirmed(async () => run('bind-ledger', args, [], without));
     if (reply !== -1) return reply === 1;
     throw new ConflictError(
       `Nothing was changed: payouts are ${without.join(', ')}, and only the API that sent them can follow them. Let the worker of that API follow them to their end, decide the unknown ones, and say it again`,
@@ -204,7 +208,8 @@ export class PayoutLedger {
    */
   async declareNew({ by, reason }: Actor): Promise<boolean> {
     const { run, clock, platformId } = this.connection;
-    const reply = await this.confirmed(async () => run('declare-new', [clock.wallNow(), toLine(by), toLine(reason)]));
+    const args = { at: clock.wallNow(), by: toLine(by), reason: toLine(reason) };
+    const reply = await this.confirmed(async () => run('declare-new', args));
     const trace = parseTrace(reply);
     if (trace === undefined) return reply === 1;
     throw new ConflictError(`Account ${platformId} is not new: ${trace}. A worker waits by itself`, ['sender']);
@@ -212,7 +217,7 @@ export class PayoutLedger {
 
   /** Why {@link declareNew} would be refused, such as a send; undefined for a new account. Records nothing. */
   async findSenderTrace(): Promise<string | undefined> {
-    return parseTrace(await this.connection.run('declare-new', []));
+    return parseTrace(await this.connection.run('declare-new', { at: '', by: '', reason: '' }));
   }
 
   /** How many replicas of Redis the ledger knows. */
@@ -225,7 +230,8 @@ export class PayoutLedger {
   /** Records that fewer replicas of Redis can become its master: an operator's statement, which nothing checks here. */
   async lowerReplicas({ count, names }: ReplicasSeen, { by, reason }: Actor): Promise<void> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(`${count} remain: ${reason}`), count, names.join(' ')];
+    const actor = { by: toLine(by), reason: toLine(`${count} remain: ${reason}`) };
+    const args = { at: clock.wallNow(), ...actor, count, names: names.join(' ') };
     await this.confirmed(async () => run('lower-replicas', args));
   }
 
@@ -270,8 +276,9 @@ export class PayoutLedger {
     receipt: StoredReceipt,
   ): Promise<boolean> {
     const { run, keys } = this.connection;
-    const args = [state, attempt, gatewayId, history.length, ...toReceiptFields(receipt)];
-    return (await this.confirmed(async () => run('add-receipt', args, [keys.payout(payoutId)]))) === 1;
+    const args = { state, attempt, gatewayId, entries: history.length };
+    const fields = toReceiptFields(receipt);
+    return (await this.confirmed(async () => run('add-receipt', args, [keys.payout(payoutId)], fields))) === 1;
   }
 
   /** @param changedBefore - wall clock, ms @param skip - entries at the beginning to leave out */
@@ -374,9 +381,10 @@ async function changePayouts(
   const receipt = payouts[0]?.receipt;
   const at = receipt === undefined ? clock.wallNow() : Date.parse(receipt.at);
   const inputs = payouts.map((payout) => toScriptInput(keys, payout, to, by !== ''));
-  const args = [at, from, to, toLine(by), toLine(reason), Number(isOneAct), ...inputs.flatMap((input) => input.args)];
+  const args = { at, from, to, by: toLine(by), reason: toLine(reason), oneAct: Number(isOneAct) };
   const touched = inputs.flatMap((input) => input.keys);
-  const replies = (await run('change-payouts', args, touched)) as unknown[];
+  const rest = inputs.flatMap((input) => input.args);
+  const replies = (await run('change-payouts', args, touched, rest)) as unknown[];
   return payouts.map((payout, index) => {
     const rejection = parseRejection('change-payouts', replies[index]);
     return rejection === undefined ? undefined : toChangeError(rejection, { ...payout, from, to }, clock.wallNow());

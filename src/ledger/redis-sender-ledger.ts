@@ -63,25 +63,25 @@ export class RedisSenderLedger implements SenderLedger {
     forgetBefore: number,
   ): Promise<number | undefined> {
     const { lease } = seen;
-    const leaseSeen =
-      lease === undefined ? ['', '', '', ''] : [lease.owner, lease.epoch, lease.heartbeat, lease.released ? '1' : '0'];
-    const args = [
+    const epoch = await this.#connection.run('acquire-lease', {
       owner,
-      journal.journalId,
-      toHashValue(journal),
+      journalId: journal.journalId,
+      journal: toHashValue(journal),
       forgetBefore,
-      ...leaseSeen,
-      seen.sendCount,
-      seen.last,
-    ];
-    const epoch = Number(await this.#connection.run('acquire-lease', args));
-    return epoch === 0 ? undefined : epoch;
+      seenOwner: lease?.owner ?? '',
+      seenEpoch: lease?.epoch ?? '',
+      seenBeat: lease?.heartbeat ?? '',
+      seenReleased: lease === undefined ? '' : Number(lease.released),
+      seenSends: seen.sendCount,
+      seenLast: seen.last,
+    });
+    return Number(epoch) === 0 ? undefined : Number(epoch);
   }
 
   async renewLease({ owner, epoch }: Lease): Promise<LeaseRenewal | undefined> {
     const { run, clock } = this.#connection;
     const askedAt = clock.now();
-    const reply = await run('renew-lease', [owner, epoch]);
+    const reply = await run('renew-lease', { owner, epoch });
     if (!Array.isArray(reply)) return undefined;
     const [heartbeat, outboxed, objections, unanswered, inFlightMs] = reply as [number, number, number, string, string];
     const [ledgerId, sends, last, acts, keptActs, sending] = (reply as unknown[]).slice(5);
@@ -93,7 +93,7 @@ export class RedisSenderLedger implements SenderLedger {
   }
 
   async releaseLease({ owner, epoch }: Lease): Promise<void> {
-    await this.#connection.run('release-lease', [owner, epoch]);
+    await this.#connection.run('release-lease', { owner, epoch });
   }
 
   async readPayout(payoutId: string): Promise<Payout | undefined> {
@@ -109,10 +109,14 @@ export class RedisSenderLedger implements SenderLedger {
     const write = await prepareWrite(this.#confirmation, this.#connection);
     const { lease, heartbeat, ledgerId, sendCount, last, acts, payoutId, attempt, token } = begin;
     const { journal, inFlightMs, spend, decisions, audience } = begin;
-    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, acts, payoutId, attempt, token];
-    const rest = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
-    const spent = spend === undefined ? ['', 0] : [toSpentField(spend.spend), Math.max(0, Math.floor(spend.since))];
-    const reply = await run('begin-send', [...args, ...rest, ...spent, decisions, audience], [keys.payout(payoutId)]);
+    const args = {
+      ...{ at: clock.wallNow(), ledgerId, owner: lease.owner, epoch: lease.epoch, beat: heartbeat },
+      ...{ sends: sendCount, last, acts, payoutId, attempt, token, decisions, audience },
+      ...{ journalId: journal.journalId, journal: toHashValue(journal), inFlightMs: Math.ceil(inFlightMs) },
+      spend: spend === undefined ? '' : toSpentField(spend.spend),
+      spentSince: spend === undefined ? 0 : Math.max(0, Math.floor(spend.since)),
+    };
+    const reply = await run('begin-send', args, [keys.payout(payoutId)]);
     const rejection = parseRejection('begin-send', reply);
     if (rejection !== undefined) return rejection;
     const [sends, counted, indexed] = reply as unknown[];
@@ -125,7 +129,7 @@ export class RedisSenderLedger implements SenderLedger {
 
   async holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean> {
     const { clock, run, keys } = this.#connection;
-    const args = [clock.wallNow(), attempt ?? '', toHeldField(hold)];
+    const args = { at: clock.wallNow(), attempt: attempt ?? '', held: toHeldField(hold) };
     return (await run('hold-payout', args, [keys.payout(payoutId)])) === 1;
   }
 
@@ -152,7 +156,7 @@ export class RedisSenderLedger implements SenderLedger {
 
   async revertSend({ payoutId, attempt, token }: SendAttempt, reason: string): Promise<void> {
     const { clock, run, keys } = this.#connection;
-    await run('revert-send', [clock.wallNow(), attempt, token, toLine(reason)], [keys.payout(payoutId)]);
+    await run('revert-send', { at: clock.wallNow(), attempt, token, reason: toLine(reason) }, [keys.payout(payoutId)]);
   }
 
   async finishSend(
@@ -178,24 +182,16 @@ export class RedisSenderLedger implements SenderLedger {
   ): Promise<unknown> {
     const { clock, run, keys } = this.#connection;
     const [to, gatewayId, txhash, message] = describeResult(result);
-    return run(
-      'finish-send',
-      [
-        clock.wallNow(),
-        attempt,
-        token,
-        to,
-        gatewayId,
-        txhash,
-        message,
-        rule.maxPayoutRejectionsInARow === undefined ? 'account' : 'payout',
-        rule.maxPayoutRejectionsInARow ?? rule.maxRejectionsInARow,
-        rule.maxUnknownsInARow,
-        toLine(rule.blockedReason ?? ''),
-        Math.ceil(inFlightMs),
-      ],
-      [keys.payout(payoutId), keys.payout(holder), ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)])],
-    );
+    const args = {
+      ...{ at: clock.wallNow(), attempt, token, to, gatewayId, txhash, message },
+      cause: rule.maxPayoutRejectionsInARow === undefined ? 'account' : 'payout',
+      maxRejections: rule.maxPayoutRejectionsInARow ?? rule.maxRejectionsInARow,
+      maxUnknowns: rule.maxUnknownsInARow,
+      blockedReason: toLine(rule.blockedReason ?? ''),
+      inFlightMs: Math.ceil(inFlightMs),
+    };
+    const bucket = gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)];
+    return run('finish-send', args, [keys.payout(payoutId), keys.payout(holder), ...bucket]);
   }
 
   async readSending(): Promise<readonly SendAttempt[]> {
@@ -221,15 +217,9 @@ export class RedisSenderLedger implements SenderLedger {
     const { clock, run, keys } = this.#connection;
     const reply = await run(
       'mark-sends-unknown',
-      [
-        clock.wallNow(),
-        owner,
-        epoch,
-        toLine(reason),
-        Math.ceil(inFlightMs),
-        ...attempts.flatMap(({ attempt, token }) => [attempt, token]),
-      ],
+      { at: clock.wallNow(), owner, epoch, reason: toLine(reason), inFlightMs: Math.ceil(inFlightMs) },
       attempts.map(({ payoutId }) => keys.payout(payoutId)),
+      attempts.flatMap(({ attempt, token }) => [attempt, token]),
     );
     return parseRejection('mark-sends-unknown', reply) === undefined
       ? (reply as unknown[]).slice(1).map(String)
@@ -242,10 +232,9 @@ export class RedisSenderLedger implements SenderLedger {
     reason: string,
   ): Promise<readonly string[] | undefined> {
     const { clock, run, keys } = this.#connection;
-    const args = [clock.wallNow(), owner, epoch, toLine(reason)];
     const reply = await run(
       'remove-entries',
-      args,
+      { at: clock.wallNow(), owner, epoch, reason: toLine(reason) },
       payoutIds.map((payoutId) => keys.payout(payoutId)),
     );
     return parseRejection('remove-entries', reply) === undefined
@@ -267,12 +256,13 @@ export class RedisSenderLedger implements SenderLedger {
   }
 
   async noteKept(acts: number, entries: readonly string[]): Promise<void> {
-    await this.#connection.run('keep-acts', [acts, ...entries]);
+    await this.#connection.run('keep-acts', { acts }, [], entries);
   }
 
   async object(objection: Objection): Promise<void> {
     const line = { ...objection, reason: toLine(objection.reason) };
-    await this.#connection.run('object-to-ledger', [objection.at, objection.journalId, toHashValue(line)]);
+    const { at, journalId } = objection;
+    await this.#connection.run('object-to-ledger', { at, journalId, objection: toHashValue(line) });
   }
 }
 

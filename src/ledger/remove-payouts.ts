@@ -71,7 +71,7 @@ async function removeTogether(
     streamId ?? '',
     onlyUnchanged ? JSON.stringify(record) : '',
   ]);
-  const removed = (await run('remove-payouts', [state, before, ...args], touched)) as number[];
+  const removed = (await run('remove-payouts', { state, before }, touched, args)) as number[];
   return removed.flatMap((place) => {
     const { payoutId = '', record = {} } = old[place - 1] ?? {};
     const { paymentId, symbol, amount, batch } = record as Partial<PayoutRecord>;

@@ -16,7 +16,7 @@ export type LeaseHolder = Pick<LeaseView, 'owner' | 'epoch' | 'heartbeat'>;
  * @throws UnsupportedFormatError
  */
 export async function readSenderView({ run }: LedgerConnection): Promise<SenderView> {
-  const replies = (await run('read-sender', [randomUUID()])) as string[][];
+  const replies = (await run('read-sender', { newId: randomUUID() })) as string[][];
   return toSenderView(replies.map((pairs): Hash => pairsToRecord(pairs)));
 }
 

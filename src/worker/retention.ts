@@ -84,7 +84,7 @@ export async function removeSome(
     if (!(error instanceof ArchiveTroubleError)) throw error;
     archiveTrouble = error.message;
   }
-  const events = Number(await connection.run('trim-events', [KEPT_EVENTS, EVENTS_PER_STEP]));
+  const events = Number(await connection.run('trim-events', { keep: KEPT_EVENTS, limit: EVENTS_PER_STEP }));
   // Redis drops whole blocks of its stream, so a full step may be some events short.
   return { payouts, events, isFull: isFull || events > EVENTS_PER_STEP / 2, archiveTrouble };
 }

@@ -251,7 +251,7 @@ describe('with a replica', () => {
 
   it('a connection that changes between a write and its confirmation confirms nothing', async () => {
     const write = await confirmer().prepare(connection);
-    await connection.run('pause-account', [1, 'ann', 'lunch']);
+    await connection.run('pause-account', { at: 1, by: 'ann', reason: 'lunch' });
     await reconnect();
     await expect(write.confirm()).rejects.toThrow(/the connection changed meanwhile/);
   });
@@ -263,7 +263,7 @@ describe('with a replica', () => {
     const own = connectLedger(client, connection.platformId);
     const write = await new WriteConfirmer({ redis: client, known: new KnownReplicas(client) }).prepare(own);
     servers.link.silence(['requests', 'replies']);
-    await own.run('pause-account', [1, 'ann', 'lunch']);
+    await own.run('pause-account', { at: 1, by: 'ann', reason: 'lunch' });
     const replies: unknown[] = [];
     const wait = client.call.bind(client) as (...args: unknown[]) => Promise<unknown>;
     client.call = async (...args: unknown[]) => {

@@ -279,7 +279,7 @@ it('the activity has one line for a decision about many payouts', async () => {
 it('the activity is kept within bounds', async () => {
   const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'by', 'ann', 'at', i) end`;
   await redis.eval(fill, 1, keys.activity);
-  await connection.run('pause-account', [clock.wallNow(), 'ann', 'holiday']);
+  await connection.run('pause-account', { at: clock.wallNow(), by: 'ann', reason: 'holiday' });
   expect(await redis.xlen(keys.activity)).toBeLessThan(10_150);
 });
 
@@ -289,17 +289,17 @@ describe('a group of consumers', () => {
   const CLAIM_AFTER_MS = 60_000;
 
   async function read(consumer: string, { limit = 100, claimAfterMs = CLAIM_AFTER_MS } = {}) {
-    const reply = await connection.run('read-group-events', ['books', consumer, claimAfterMs, limit]);
+    const reply = await connection.run('read-group-events', { group: 'books', consumer, claimAfterMs, limit });
     const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
     const payoutIds = entries.map(([, fields]) => fields[fields.indexOf('payoutId') + 1] ?? '');
     return { newestId, othersForMs, payoutIds, eventIds: entries.map(([eventId]) => eventId) };
   }
 
   const acknowledge = async (consumer: string, eventId = '') =>
-    connection.run('ack-group-event', ['books', consumer, eventId]);
+    connection.run('ack-group-event', { group: 'books', consumer, eventId });
 
   const setIdle = async (consumer: string, idleMs: number, limit = 100) =>
-    connection.run('set-group-idle', ['books', consumer, idleMs, limit]);
+    connection.run('set-group-idle', { group: 'books', consumer, idleMs, limit });
 
   const newestInStream = async () => (await redis.xrevrange(keys.events, '+', '-', 'COUNT', 1))[0]?.[0];
 

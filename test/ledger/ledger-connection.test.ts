@@ -46,18 +46,20 @@ it('a Redis that is unavailable is told as such by a command, a pipeline and a s
   for (const asked of [
     ask(connection.redis.get('x')),
     pipelined(connection, (pipeline) => pipeline.get('x')),
-    connection.run('renew-lease', ['one', 1]),
+    connection.run('renew-lease', { owner: 'one', epoch: 1 }),
   ]) {
     await expect(asked).rejects.toBeInstanceOf(RedisUnavailableError);
   }
 });
 
 it('a script that fails by itself is told with its name and its words', async () => {
-  await expect(connection.run('remove-payouts', ['queued', 1, 10])).rejects.toThrow(
+  await expect(connection.run('remove-payouts', { state: 'queued', before: 1 })).rejects.toThrow(
     /^The ledger script remove-payouts failed: .*queued is not final/,
   );
   await redis.set(keys.ledger, 'not a hash');
-  const failed = await connection.run('pause-account', [1, 'ann', 'why']).catch((error: unknown) => error);
+  const failed = await connection
+    .run('pause-account', { at: 1, by: 'ann', reason: 'why' })
+    .catch((error: unknown) => error);
   expect(failed).not.toBeInstanceOf(RedisUnavailableError);
   expect((failed as Error).message).toMatch(
     /^What the ledger script pause-account reads in Redis cannot be read: WRONGTYPE .*user_script/,

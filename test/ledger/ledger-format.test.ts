@@ -5,7 +5,7 @@ import { STORED_FORMAT } from '../../src/base/stored-format.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { listPayoutIds, findPayouts, type ListOptions } from '../../src/ledger/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/sender-view.js';
-import { SCRIPT_NAMES } from '../../src/ledger/ledger-connection.js';
+import { SCRIPT_NAMES } from '../../src/ledger/ledger-scripts.js';
 import {
   account,
   ANN,
@@ -50,7 +50,7 @@ it.each(['2', 'x', ''])(
   async (format) => {
     await redis.hset(keys.ledger, 'format', format);
     const uses = [
-      ...SCRIPT_NAMES.map((name) => async () => connection.run(name, [])),
+      ...SCRIPT_NAMES.map((name) => async () => connection.run(name, {} as never)),
       async () => readAccountStats(connection),
       async () => peekSenderView(connection),
     ];

@@ -8,7 +8,7 @@ import {
   type PayoutRecord,
   toRecordFields,
 } from '../../src/ledger/payout-record.js';
-import { SCRIPT_NAMES, type ScriptName } from '../../src/ledger/ledger-connection.js';
+import { SCRIPT_NAMES, type ScriptName } from '../../src/ledger/ledger-scripts.js';
 import { parseRejection, type RejectingScript, REJECTIONS } from '../../src/ledger/sender-ledger.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 import { aPayout } from './support/a-payout.js';

@@ -178,7 +178,7 @@ it('events are lost to a consumer that was silent for too long: it continues beh
   const logger = { ...silentLogger, error: (_: object, message: string) => void errors.push(message) };
   const [stalled, other] = [openProducer({ logger }).events({ ...BOOKS, claimAfterMs: 60_000 }), openProducer()];
   expect((await stalled.next()).value).toMatchObject({ payoutId: 'a' });
-  await account.connection.run('set-group-idle', ['books', 'one', 30_000, 100]);
+  await account.connection.run('set-group-idle', { group: 'books', consumer: 'one', idleMs: 30_000, limit: 100 });
   const seen: string[] = [];
   for await (const { payoutId = '' } of other.events({ ...BOOKS, consumer: 'two', claimAfterMs: 1_000 })) {
     if (seen.push(payoutId) === 3) break;

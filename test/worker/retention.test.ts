@@ -203,11 +203,16 @@ it('an archive that cannot be written keeps payouts in Redis, and continues by i
 });
 
 const LENGTH = 1_000;
-const trim = async (keep: number) => Number(await account.connection.run('trim-events', [keep, 1_000]));
+const trim = async (keep: number) => Number(await account.connection.run('trim-events', { keep, limit: 1_000 }));
 const count = async () => account.redis.xlen(account.connection.keys.events);
 
 async function read(group: string, limit = 100) {
-  const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, limit]);
+  const reply = await account.connection.run('read-group-events', {
+    group,
+    consumer: 'one',
+    claimAfterMs: 1_000,
+    limit,
+  });
   return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
 }
 
@@ -228,7 +233,8 @@ it('trimming events never takes what a group has yet to read or to acknowledge',
   for (let page = 0; page < 9; page += 1) await account.redis.xack(events, 'fast', ...(await read('fast')));
   const first = await read('slow');
   expect(await trim(10)).toBe(0);
-  for (const eventId of first) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
+  for (const eventId of first)
+    await account.connection.run('ack-group-event', { group: 'slow', consumer: 'one', eventId });
   await read('slow');
   // Redis drops whole blocks of its stream only.
   const dropped = await trim(10);

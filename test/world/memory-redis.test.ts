@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { SCRIPT_NAMES } from '../../src/ledger/ledger-connection.js';
+import { SCRIPT_NAMES } from '../../src/ledger/ledger-scripts.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { LuaTable, compileLua } from './lua-parser.js';
 import { fromLua, MemoryRedis } from './memory-redis.js';

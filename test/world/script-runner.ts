@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LedgerKeys } from '../../src/ledger/keys.js';
-import { scriptSource, type ScriptName } from '../../src/ledger/ledger-connection.js';
+import { scriptSource, type ScriptName } from '../../src/ledger/ledger-scripts.js';
 import { LuaTable, numberToText, parseNumber, typeName, compileLua, type CompiledScript } from './lua-parser.js';
 import { fromLua, type MemoryRedis, ReplyError, type Reply, toLua } from './memory-redis.js';
 

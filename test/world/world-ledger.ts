@@ -10,7 +10,8 @@ import {
   toApprovalField,
   toSignatureFields,
 } from '../../src/ledger/control-record.js';
-import type { LedgerConnection, ScriptName } from '../../src/ledger/ledger-connection.js';
+import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
+import { orderArguments, type ScriptName } from '../../src/ledger/ledger-scripts.js';
 import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { type Actor, type NewPayout, type Payout, toHeldField } from '../../src/ledger/payout.js';
@@ -59,7 +60,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
       keys: WORLD_KEYS,
       clock: { ...NO_CLOCK, wallNow: () => clock.wallNow() },
       // eslint-disable-next-line @typescript-eslint/require-await -- another promise would cost three turns a call
-      run: async (name, args, own = []) => this.#run(name, own, args),
+      run: async (name, args, own = [], rest = []) => this.#run(name, own, [...orderArguments(name, args), ...rest]),
     };
     super(connection, 'reply');
     this.redis = redis;

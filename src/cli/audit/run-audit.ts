@@ -67,7 +67,7 @@ interface SeenLedger {
 
 async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
   // Fails for a ledger of another version.
-  await connection.run('find-forgotten-sends', []);
+  await connection.run('find-forgotten-sends', {});
   const [heads, journalIds] = await Promise.all([
     readHeads(connection),
     ask(connection.redis.hkeys(connection.keys.journals)),

@@ -115,7 +115,8 @@ export async function addApproval(ledger: PayoutLedger, approval: SignedApproval
   const { run, keys, platformId } = ledger.connection;
   const field = approvalFieldName(checked, hashApproval(platformId, checked));
   const held = toHeldField(holdRejected({ person, by, reason }));
-  const args = [Date.parse(at), decision, by, reason, field, toApprovalField(checked), MAX_APPROVALS, held];
+  const signed = { at: Date.parse(at), decision, by, reason, field, approval: toApprovalField(checked) };
+  const args = { ...signed, most: MAX_APPROVALS, held };
   const reply = await ledger.confirmed(async () => run('add-approval', args, [keys.payout(payoutId)]));
   const rejection = parseRejection('add-approval', reply);
   if (rejection !== undefined) throw toApprovalError(rejection, checked);

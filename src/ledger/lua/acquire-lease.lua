@@ -1,13 +1,13 @@
 -- Takes the lease over, if neither it nor the sends changed since the caller read them.
 -- ARGV: owner, journalId, journal (JSON: where it is, and how many replicas it knows), forgetBefore (ms since 1970: journals unused since are
---   forgotten; their files are gone), seen owner, epoch, beat, released ('' each for an absent lease), seen sends, seen
---   last ('' = none)
+--   forgotten; their files are gone), seenOwner, seenEpoch, seenBeat, seenReleased ('' each for an absent lease), seenSends,
+--   seenLast ('' = none)
 -- Returns: the new epoch (1 or more), 0 if something changed meanwhile
-local owner, journalId, journal, forgetBefore = unpack(ARGV)
 local seen = redis.call('HMGET', SENDER, 'owner', 'epoch', 'beat', 'released', 'sends', 'last')
 seen[5] = seen[5] or '0'
+local as_read = { seenOwner, seenEpoch, seenBeat, seenReleased, seenSends, seenLast }
 for i = 1, 6 do
-  if (seen[i] or '') ~= ARGV[i + 4] then return 0 end
+  if (seen[i] or '') ~= as_read[i] then return 0 end
 end
 local epoch = tonumber(seen[2] or 0) + 1
 local journals = redis.call('HGETALL', JOURNALS)

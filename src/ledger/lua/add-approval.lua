@@ -2,12 +2,11 @@
 -- every reader verifies it. A rejection holds the payout at once, and no later decision takes its place.
 -- KEYS: the payout's record
 -- ARGV: at (when it was signed, ms), decision (approve, reject, unreject), by (the name of the key), reason ('' = none),
---   field (of the decision), approval (the signed decision, JSON), the most approvals, and rejections, of one payout, held
+--   field (of the decision), approval (the signed decision, JSON), most (approvals, and rejections, of one payout), held
 --   (JSON: with which a rejection holds it)
 -- Returns: 1 kept now or before, {-7} no such payout, {-6, state, attempt} neither queued nor held, {-20, by} a
 --   rejection by the key stands, {-21, count} it has the most already
 local record = KEYS[OWN + 1]
-local at, decision, by, reason, field, approval, most, held = unpack(ARGV)
 local payout = open(record)
 if not payout then return { -7 } end
 if payout.state ~= 'queued' and payout.state ~= 'held' then return { -6, payout.state, payout.attempt } end

@@ -1,11 +1,10 @@
 -- Raises the ledger above everything that the journals know, after each of their sends was reconciled. Like a send, the
 -- adoption has a number and a token, which distinguish the ledger from its former self.
 -- A request may still be on its way, so the next lease holder waits as after an unanswered send.
--- ARGV: at, by, reason, the operator's signed act (JSON; '' = none), epoch, sends and acts (the journals' highest), token,
+-- ARGV: at, by, reason, act (the operator's, signed, JSON; '' = none), epoch, sends and acts (the journals' highest), token,
 --   inFlightMs (how long a request may still be on its way), bookmarks (ids of the last events when this ledger was read,
---   separated by spaces), number of journals read, for each its id and entry (JSON), then the ids of those given up
+--   separated by spaces), journals (the number of those read), then for each its id and entry (JSON), then the ids of those given up
 -- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
-local at, by, reason, act, epoch, sends, acts, token, inFlightMs, bookmarks, count = unpack(ARGV, 1, 11)
 tell_untold(redis.call('HGET', LEDGER, 'untold'))
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end
@@ -26,10 +25,10 @@ if paused then
   redis.call('HSET', LEDGER, unpack(paused))
   tell('paused', at, 'adoption', pause)
 end
-local given_up = 12 + 2 * tonumber(count)
+local given_up = REST + 1 + 2 * tonumber(journals)
 -- Remove objections last: while one remains, nothing is sent.
 local settled = {}
-for i = 12, given_up - 1, 2 do
+for i = REST + 1, given_up - 1, 2 do
   redis.call('HSET', JOURNALS, ARGV[i], ARGV[i + 1])
   settled[#settled + 1] = ARGV[i]
 end

@@ -5,7 +5,6 @@
 --   payout-record.ts writes it), then field, value, … of the payout as it was sent
 -- Returns: the payout's new state, '' if nothing had to be done
 local record, removed, bucket = unpack(KEYS, OWN + 1, OWN + 3)
-local at, by, reason, inFlightMs, attempt, token, outcome, detail, txhash = unpack(ARGV, 1, 9)
 attempt = tonumber(attempt)
 local payout = open(record)
 if not payout and redis.call('HEXISTS', removed, string.sub(record, #PAYOUT_PREFIX + 1)) == 1 then return '' end
@@ -35,7 +34,7 @@ if not payout then
   -- The journal lacks the application's other fields; enqueueing the payout again adds them.
   local all = { 'attempt', attempt, 'tokens', tokens_with({ tokens = {} }, attempt, token), 'adopted', 1 }
   for _, value in ipairs(fields) do all[#all + 1] = value end
-  for i = 10, #ARGV do all[#all + 1] = ARGV[i] end
+  for i = REST + 1, #ARGV do all[#all + 1] = ARGV[i] end
   claim()
   create(record, to, at, by, reason, all)
   return to

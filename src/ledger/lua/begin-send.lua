@@ -16,8 +16,6 @@
 --   {-5, payoutId, …} other payouts are sending
 --   {-6, state, attempt} not queued, not at this attempt, or approved or rejected since
 local record = KEYS[OWN + 1]
-local at, ledgerId, owner, epoch, sends, last, acts, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend,
-  spentSince, decisions, audience = unpack(ARGV)
 tell_untold(account.untold)
 if account.id ~= ledgerId then return { -2, account.id or '' } end
 if account.audience and account.audience ~= audience then return { -23, account.audience } end

@@ -1,19 +1,19 @@
 -- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
 -- does not stop the others.
 -- KEYS: for each payout its record, and the bucket of its gatewayId if it has one
--- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was or may have been paid), by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
+-- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was or may have been paid), by, reason, oneAct (1 if the payouts are one act of an
+--   operator, else 0), then for each payout: the attempt
 --   that was decided about ('' = any), a gatewayId ('' = none; if `to` is in_progress, its own from now on; else the one whose
 --   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
 --   payoutId} the gatewayId belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
 --   attempt} this attempt was begun, or its gatewayId replaced, since, {-13, gatewayId} it was paid as this
-local at, from, to, by, reason, one_act = unpack(ARGV, 1, 6)
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
-is_one_act = one_act == '1'
+is_one_act = oneAct == '1'
 
 -- Read all arguments before the first write: a call that names a payout twice changes nothing.
 local changes, named = {}, {}
-local i, k = 7, OWN + 1
+local i, k = REST + 1, OWN + 1
 while i <= #ARGV do
   local attempt, gatewayId, act, field_count = unpack(ARGV, i, i + 3)
   local record = KEYS[k]

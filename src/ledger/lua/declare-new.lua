@@ -1,9 +1,8 @@
 -- Records an operator's statement that no process sends for this account anywhere. The first lease holder then begins
 -- as after a released lease.
--- ARGV: at, by, reason; none to look for traces only
+-- ARGV: at ('' to look for traces only), by, reason
 -- Returns: 1 noted, 0 it was noted before or nothing was to be noted, {-22, trace} there are traces of a sender
-local at, by, reason = unpack(ARGV)
-if at then tell_untold(redis.call('HGET', LEDGER, 'untold')) end
+if at ~= '' then tell_untold(redis.call('HGET', LEDGER, 'untold')) end
 local sender = redis.call('HMGET', SENDER, 'epoch', 'sends', 'released')
 if tonumber(sender[1] or 0) > 0 or tonumber(sender[2] or 0) > 0 then return { -22, 'a process has had the right to send' } end
 if redis.call('EXISTS', JOURNALS) == 1 or redis.call('EXISTS', OBJECTIONS) == 1 then
@@ -14,7 +13,7 @@ for state, index in pairs(INDEX) do
   local exists = redis.call('EXISTS', index) == 1
   if not is_never_sent and exists then return { -22, 'a payout is ' .. state } end
 end
-if not at or sender[3] == '1' then return 0 end
+if at == '' or sender[3] == '1' then return 0 end
 append_missing_event('declared_new', '', '', '', at, by, reason, '')
 redis.call('HSET', SENDER, 'owner', '', 'epoch', 0, 'beat', 0, 'released', 1)
 return 1

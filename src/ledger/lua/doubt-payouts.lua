@@ -3,7 +3,6 @@
 -- KEYS: the payouts' records
 -- ARGV: at, by, reason, inFlightMs (how long a request may still be on its way)
 -- Returns: how many were changed
-local at, by, reason, inFlightMs = unpack(ARGV)
 is_one_act = true
 local held = {}
 for i = OWN + 1, #KEYS do

@@ -1,13 +1,11 @@
 -- Accepts payouts. An existing or removed payoutId is left as it is, except that a newer signature may replace the old.
 -- KEYS: for each payout its record, its bucket of removed ids, and its batch if it has one
--- ARGV: at, then as texts that are ordered by time: at, and the latest time at which a signature counts as issued. Then
---   the payouts, 1,000 at most, as one JSON text, because Redis takes long over many arguments. Of each a list: 1 if it
+-- ARGV: at, then as texts that are ordered by time: atText, and latest (the latest time at which a signature counts as
+--   issued), payouts (1,000 at most, as one JSON text, because Redis takes long over many arguments). Of each a list: 1 if it
 --   has a batch, else 0, 1 if the caller made or verified its signature, else 0, its `notBefore` ('' = none), field,
 --   value, …
 -- Returns a list: for each payout 1 if accepted now, the existing record (field, value, …), or the final state before
 --   it was removed
-local at, at_text, latest = ARGV[1], ARGV[2], ARGV[3]
-
 -- The place of the first field in the list of a payout. Before it: whether it has a batch, whether its signature is
 -- verified, its date.
 local FIRST_FIELD = 4
@@ -37,7 +35,7 @@ local function may_count(payout, issued, given)
   if given.isVerified then return false end
   local kind = held_kind(payout)
   if kind == 'signature' or kind == 'journal' then return false end
-  return (redis.call('HGET', payout.record, 'exp') or '') > at_text
+  return (redis.call('HGET', payout.record, 'exp') or '') > atText
 end
 
 -- Takes a new signature of the same payout before any attempt: the old one may have expired, or there was none. A
@@ -141,7 +139,7 @@ end
 
 local results = {}
 local k = OWN + 1
-for i, given in ipairs(cjson.decode(ARGV[4])) do
+for i, given in ipairs(cjson.decode(payouts)) do
   local has_batch = given[1] == 1
   local record, bucket, batch = KEYS[k], KEYS[k + 1], has_batch and KEYS[k + 2]
   -- Named twice in this call.

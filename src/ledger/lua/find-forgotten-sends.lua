@@ -4,12 +4,12 @@
 -- ARGV: attempt and token of each send
 -- Returns: position (from 1) and state ('' if there is no such payout), … of those
 local forgotten = {}
-for i = 1, #ARGV, 2 do
+for i = 1, #ARGV - REST, 2 do
   local record, bucket = KEYS[OWN + i], KEYS[OWN + i + 1]
   local payout = open(record)
   local isKnown
   if payout then
-    isKnown = knows(payout, tonumber(ARGV[i]), ARGV[i + 1])
+    isKnown = knows(payout, tonumber(ARGV[REST + i]), ARGV[REST + i + 1])
   else
     isKnown = redis.call('HEXISTS', bucket, string.sub(record, #PAYOUT_PREFIX + 1)) == 1
   end

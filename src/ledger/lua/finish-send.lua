@@ -3,14 +3,12 @@
 -- KEYS: the payout's record, the record of the payout that has the same gatewayId (the payout's own record if there is
 --   none), the bucket of the gatewayId if there is one
 -- ARGV: at, attempt, token, to (in_progress, rejected or unknown), gatewayId, txhash (as toTxhashField in
---   payout-record.ts writes it), message, cause of a rejection (payout: its own data, else account), maxRejections of
---   that cause, maxUnknowns, blockedReason ('' = the response does not look like a block), inFlightMs (how long the
+--   payout-record.ts writes it), message, cause (of a rejection: payout for its own data, else account), maxRejections (of
+--   that cause), maxUnknowns, blockedReason ('' = the response does not look like a block), inFlightMs (how long the
 --   request may still be on its way, if there is no response: its sender has reset it)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
 --   recorded as a late payment, {-8, payoutId} the gatewayId belongs to that payout: call again with its record
 local record, otherRecord, bucket = unpack(KEYS, OWN + 1, OWN + 3)
-local at, attempt, token, to, gatewayId, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, inFlightMs =
-  unpack(ARGV)
 attempt = tonumber(attempt)
 tell_untold(account.untold)
 local payout = open(record)

@@ -4,7 +4,6 @@
 --   isTampering: then there is an event of its own)
 -- Returns: 1 it is held now, or was at this attempt; 0 it is not queued any more, or at another attempt
 local record = KEYS[OWN + 1]
-local at, attempt, held = unpack(ARGV)
 local payout = open(record)
 if not payout or (attempt ~= '' and payout.attempt ~= tonumber(attempt)) then return 0 end
 if payout.state == 'held' then

@@ -1,7 +1,6 @@
 -- Records an operator's statement that fewer replicas of the account's Redis can become its master.
--- ARGV: at, by, reason, number of replicas, the names of these servers and their master (separated by spaces)
+-- ARGV: at, by, reason, count (of replicas), names (of these servers and their master, separated by spaces)
 -- Returns: the number that the ledger knew before
-local at, by, reason, count, names = unpack(ARGV)
 local ledger = redis.call('HMGET', LEDGER, 'untold', 'replicas')
 tell_untold(ledger[1])
 -- The act first: a lower number is never without it.

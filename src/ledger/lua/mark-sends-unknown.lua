@@ -3,7 +3,6 @@
 -- ARGV: at, owner, epoch (of the present holder), reason, inFlightMs (how long the request of a send may be on its way
 --   whose begin the ledger has forgotten), then for each payout: attempt, token
 -- Returns: {-1} the lease is not the caller's, else {0, payoutId, …} of those that were changed
-local at, owner, epoch, reason, inFlightMs = unpack(ARGV, 1, 5)
 if not holds_lease(owner, epoch) then return { -1 } end
 -- As the caller read it, though number and tokens do not fit each other, because someone has altered one of them.
 local function is_newest(payout, attempt, token)
@@ -17,7 +16,8 @@ for i = OWN + 1, #KEYS do
   -- A key of another type is no payout: remove-entries.lua ends its entry.
   local state = redis.pcall('HGET', KEYS[i], 'state')
   local payout = state and type(state) ~= 'table' and open(KEYS[i])
-  local attempt, token = unpack(ARGV, 6 + 2 * (i - OWN - 1), 7 + 2 * (i - OWN - 1))
+  local given = REST + 2 * (i - OWN)
+  local attempt, token = ARGV[given - 1], ARGV[given]
   attempt = tonumber(attempt)
   local is_seen = payout and (is_last(payout, attempt, token) or is_newest(payout, attempt, token))
   if is_seen and payout.state == 'sending' then

@@ -1,7 +1,6 @@
 -- Records that a send journal and this ledger contradict each other. Until an adoption ends it, begin-send refuses.
 -- ARGV: at, journalId, objection (JSON: kind, reason, where the journal is, its highest number)
 -- Returns: 1 recorded now, 0 it was there already
-local at, journalId, objection = unpack(ARGV)
 local standing = redis.call('HGET', OBJECTIONS, journalId)
 local reason = cjson.decode(objection).reason
 if standing and cjson.decode(standing).reason == reason then

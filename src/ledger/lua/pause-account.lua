@@ -2,7 +2,6 @@
 -- ARGV: at, by, reason
 -- Returns: 1 paused now, 2 paused already by others, and now also by this one, 0 this one had paused it (the first
 --   reason stays)
-local at, by, reason = unpack(ARGV)
 tell_untold(redis.call('HGET', LEDGER, 'untold'))
 local isPaused = redis.call('HEXISTS', LEDGER, 'pausedReason') == 1
 local fields = paused_fields(at, by, reason)

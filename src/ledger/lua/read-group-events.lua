@@ -3,7 +3,7 @@
 -- ARGV: group, consumer, claimAfterMs (a silent consumer's events may be taken over after this), limit
 -- Returns: {newest eventId, ms until another consumer's events may be taken over (0 = no other has any), {{eventId,
 --   {field, value, …}}, …}}
-local group, consumer, claimAfterMs, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+claimAfterMs = tonumber(claimAfterMs)
 -- This fails if the group exists; any other error repeats in the next command.
 redis.pcall('XGROUP', 'CREATE', EVENTS, group, '0', 'MKSTREAM')
 local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)[1]

@@ -3,7 +3,6 @@
 -- KEYS: the records that the entries name
 -- ARGV: at, owner, epoch (of the present holder), reason
 -- Returns: {-1} the lease is not the caller's, else {0, payoutId, …} of the entries that were removed
-local at, owner, epoch, reason = unpack(ARGV)
 if not holds_lease(owner, epoch) then return { -1 } end
 
 -- A key of another type is no payout either.

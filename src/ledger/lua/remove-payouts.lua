@@ -5,7 +5,7 @@
 --   payout its gatewayId, 1 if it has a batch, else 0, its id in the stream of the state ('' = that is a sorted set),
 --   and its record (JSON), which must be unchanged, or '' for any
 -- Returns: for each removed payout its place among those given, from 1
-local state, before = ARGV[1], tonumber(ARGV[2])
+before = tonumber(before)
 if not FINAL[state] then error(state .. ' is not final') end
 
 -- The archive keeps what was read: a payout that has changed since must be read again first.
@@ -20,16 +20,16 @@ local function is_as_read(record, json)
 end
 
 local removed = {}
-for i = 0, (#ARGV - 2) / 4 - 1 do
+for i = 0, (#ARGV - REST) / 4 - 1 do
   local record, bucket, batch, gateway_id_bucket = unpack(KEYS, OWN + 4 * i + 1, OWN + 4 * i + 4)
-  local gatewayId, has_batch, entry, read = ARGV[4 * i + 3], ARGV[4 * i + 4] == '1', ARGV[4 * i + 5], ARGV[4 * i + 6]
+  local gatewayId, has_batch, entry, read = unpack(ARGV, REST + 4 * i + 1, REST + 4 * i + 4)
   local payout = open(record)
   local payoutId = string.sub(record, #PAYOUT_PREFIX + 1)
   local last = payout and redis.call('HGET', record, 'h' .. (payout.n - 1))
   local at = last and tonumber((read_history_entry(last)))
   if payout and payout.state == state and at and at < before and is_as_read(record, read) then
     redis.call('HSET', bucket, payoutId, state)
-    if has_batch then redis.call('ZREM', batch, payoutId) end
+    if has_batch == '1' then redis.call('ZREM', batch, payoutId) end
     if gatewayId ~= '' and gateway_id_holder(gateway_id_bucket, gatewayId) == payoutId then
       release_gateway_id(gateway_id_bucket, gatewayId)
     end

@@ -1,10 +1,9 @@
 -- Ends one pause of the account, which sends again once none remains; the breaker then counts from zero. A journal's
 -- objection is not a pause: an adoption ends it.
--- ARGV: at, by, reason, the operator's signed act (JSON; '' = none): stored even without a pause here, for workers that
---   keep their own; whose pause ends ('' = the only one, else the caller's own)
+-- ARGV: at, by, reason, act (the operator's, signed, JSON; '' = none: stored even without a pause here, for workers
+--   that keep their own), of (whose pause ends; '' = the only one, else the caller's own)
 -- Returns: 1 resumed, 2 ended, but others remain, 0 it was not paused, {-9, journalId, reason} a journal objects to this
 --   ledger, {-24, by, …} which pauses stand, and none of them is meant
-local at, by, reason, act, of = unpack(ARGV)
 tell_untold(redis.call('HGET', LEDGER, 'untold'))
 local objection = redis.call('HGETALL', OBJECTIONS)
 if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end

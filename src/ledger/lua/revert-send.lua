@@ -3,7 +3,6 @@
 -- ARGV: at, attempt, token, reason
 -- Returns: 1 put back, 0 this attempt is not sending (an unclear begin did not happen)
 local record = KEYS[OWN + 1]
-local at, attempt, token, reason = unpack(ARGV)
 attempt = tonumber(attempt)
 local payout = open(record)
 if not payout then return 0 end

@@ -1,7 +1,6 @@
 -- Sets how long a consumer counts as silent: 0 keeps its events, a long time lets another take them at once.
 -- ARGV: group, consumer, idleMs, limit
 -- Returns: how many events the consumer has
-local group, consumer, idleMs, limit = unpack(ARGV)
 local eventIds = {}
 for _, pending in ipairs(redis.call('XPENDING', EVENTS, group, '-', '+', limit, consumer)) do
   eventIds[#eventIds + 1] = pending[1]

@@ -1,7 +1,7 @@
 -- Drops old events in one small step, except those that a consumer group has yet to acknowledge.
 -- ARGV: keep (the fewest events that stay), limit (about the most that are dropped)
 -- Returns: how many were dropped
-local keep, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+keep, limit = tonumber(keep), tonumber(limit)
 local surplus = redis.call('XLEN', EVENTS) - keep
 if surplus <= 0 then return 0 end
 local oldest = redis.call('XRANGE', EVENTS, '-', '+', 'COUNT', math.min(surplus, limit))

@@ -5,8 +5,8 @@
 --   value, …, number of fields to remove, those
 -- Returns: 1 written, 0 they are of another revision
 local statistics, batches = KEYS[OWN + 1], KEYS[OWN + 2]
-if (redis.call('HGET', statistics, 'revision') or '') ~= ARGV[1] then return 0 end
-local i = 2
+if (redis.call('HGET', statistics, 'revision') or '') ~= revision then return 0 end
+local i = REST + 1
 local function apply(command, key)
   local last = i + tonumber(ARGV[i])
   if last > i then redis.call(command, key, unpack(ARGV, i + 1, last)) end

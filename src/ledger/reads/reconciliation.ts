@@ -161,7 +161,10 @@ export async function saveReconciliation(
 
 /** The event is also an activity of the worker. */
 export async function reportDrop({ run, clock }: LedgerConnection, reason: string): Promise<void> {
-  await run('publish-event', ['balance_dropped', clock.wallNow(), '', 'worker', toLine(reason)]);
+  await run('publish-event', {
+    ...{ kind: 'balance_dropped', at: clock.wallNow(), to: '', by: 'worker' },
+    reason: toLine(reason),
+  });
 }
 
 /**
@@ -175,7 +178,10 @@ export async function acceptDrops(
   { by, reason }: Actor,
 ): Promise<void> {
   const acceptedDrops: AcceptedDrops = { upTo, by, reason };
-  await run('publish-event', ['drop_accepted', clock.wallNow(), '', toLine(by), toLine(reason)]);
+  await run('publish-event', {
+    ...{ kind: 'drop_accepted', at: clock.wallNow(), to: '' },
+    ...{ by: toLine(by), reason: toLine(reason) },
+  });
   await ask(redis.hset(keys.gateway, 'acceptedDrops', JSON.stringify({ acceptedDrops })));
 }
 

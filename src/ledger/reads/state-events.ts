@@ -103,7 +103,11 @@ export interface LedgerCounts {
 
 /** At one moment. */
 export async function countPayouts({ run }: LedgerConnection): Promise<LedgerCounts> {
-  const [newestEventId, seq, ...counts] = (await run('count-payouts', PAYOUT_STATES)) as [string, string, ...number[]];
+  const [newestEventId, seq, ...counts] = (await run('count-payouts', {}, [], PAYOUT_STATES)) as [
+    string,
+    string,
+    ...number[],
+  ];
   return {
     newestEventId,
     seq,

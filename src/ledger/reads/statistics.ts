@@ -240,7 +240,7 @@ export async function saveStatistics(
     ...listChanges(stored.statistics, { ...next.statistics, revision: nextRevision }),
     ...listChanges(stored.batches, next.batches),
   ];
-  const reply = await run('write-statistics', [revision, ...args], [keys.statistics, keys.batches]);
+  const reply = await run('write-statistics', { revision }, [keys.statistics, keys.batches], args);
   return reply === 1 ? { revision: nextRevision, ...next } : undefined;
 }
 

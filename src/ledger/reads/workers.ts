@@ -158,7 +158,10 @@ export interface PublishedHead extends JournalHead {
 
 export async function publishJournalHead({ run, clock }: LedgerConnection, head: JournalHead): Promise<void> {
   const { journalId, hash, sends } = head;
-  await run('publish-event', ['journal_head', clock.wallNow(), hash, '', toLine(describeHead(journalId, sends))]);
+  await run('publish-event', {
+    ...{ kind: 'journal_head', at: clock.wallNow(), to: hash, by: '' },
+    reason: toLine(describeHead(journalId, sends)),
+  });
 }
 
 /**
@@ -170,7 +173,7 @@ export async function publishPolicyLoaded(
   hash: string,
   about: string,
 ): Promise<void> {
-  await run('publish-event', ['policy_loaded', clock.wallNow(), hash, '', toLine(about)]);
+  await run('publish-event', { kind: 'policy_loaded', at: clock.wallNow(), to: hash, by: '', reason: toLine(about) });
 }
 
 function describeHead(journalId: string, sends: number): string {

@@ -99,7 +99,7 @@ export async function* readGroupEvents(
 class EventGroup {
   readonly #run: LedgerConnection['run'];
   readonly #clock: Clock;
-  readonly #name: readonly [group: string, consumer: string];
+  readonly #name: { readonly group: string; readonly consumer: string };
   readonly #claimAfterMs: number;
   readonly #tail: EventTail;
   readonly #lingerMs: number;
@@ -121,7 +121,7 @@ class EventGroup {
     const { group, consumer, claimAfterMs, blockMs } = options;
     this.#run = connection.run;
     this.#clock = connection.clock;
-    this.#name = [group, consumer];
+    this.#name = { group, consumer };
     this.#claimAfterMs = claimAfterMs;
     this.#stopped = stopped;
     this.#logger = logger;
@@ -134,7 +134,7 @@ class EventGroup {
   async next(): Promise<PayoutEvent[]> {
     const reply = await this.#patiently(async () => {
       this.#heldAt = this.#clock.now();
-      return this.#run('read-group-events', [...this.#name, this.#claimAfterMs, LIMIT]);
+      return this.#run('read-group-events', { ...this.#name, claimAfterMs: this.#claimAfterMs, limit: LIMIT });
     });
     if (reply === undefined) return [];
     const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
@@ -151,12 +151,12 @@ class EventGroup {
 
   /** @returns false if another consumer has taken over with all later events */
   async acknowledge(events: readonly PayoutEvent[]): Promise<boolean> {
-    const eventIds = events.map(({ eventId }) => eventId).reverse();
+    const [eventId = '', ...before] = events.map((event) => event.eventId).reverse();
     const had = this.#clock.now() - this.#heldAt < this.#claimAfterMs;
     let calls = 0;
     const reply = await this.#patiently(async () => {
       calls += 1;
-      return this.#run('ack-group-event', [...this.#name, ...eventIds]);
+      return this.#run('ack-group-event', { ...this.#name, eventId }, [], before);
     }, true);
     // A repeated call may find its own acknowledgement.
     if (reply === ACKNOWLEDGED_BEFORE && had && calls === 1) this.#saySharedName();
@@ -166,7 +166,7 @@ class EventGroup {
   #saySharedName(): void {
     if (this.#saidShared) return;
     this.#saidShared = true;
-    const [group, consumer] = this.#name;
+    const { group, consumer } = this.#name;
     this.#logger.error(
       { group, consumer },
       `events come twice: another loop uses the consumer name ${JSON.stringify(consumer)} of the group ` +
@@ -189,7 +189,8 @@ class EventGroup {
     if (!this.#holdsEvents) return;
     try {
       const at = this.#clock.now();
-      if (((await this.#run('set-group-idle', [...this.#name, idleMs, LIMIT])) as number) > 0) this.#heldAt = at;
+      if (((await this.#run('set-group-idle', { ...this.#name, idleMs, limit: LIMIT })) as number) > 0)
+        this.#heldAt = at;
     } catch {
       // Another consumer then takes over later or earlier, and the acknowledgement detects it.
     }

@@ -68,7 +68,7 @@ it('is refused while a replica that would be given up follows, or still replies'
   const redis = connectRedis(servers.master.url, 'commands');
   closeAfterTest({ close: async () => closeRedis(redis) });
   const ledger = new PayoutLedger(connectLedger(redis, cli.platformId));
-  await ledger.connection.run('raise-replicas', [2, `127.0.0.1:${gone.port}`]);
+  await ledger.connection.run('raise-replicas', { count: 2, names: `127.0.0.1:${gone.port}` });
   await cli.refused(4, new RegExp(`127\\.0\\.0\\.1:${gone.port} replies`), ...giveUp('1'));
   expect((await ledger.readReplicas()).count).toBe(2);
   await gone.stop();

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { SCRIPT_NAMES } from '../../../src/ledger/ledger-connection.js';
+import { SCRIPT_NAMES } from '../../../src/ledger/ledger-scripts.js';
 import { account, useAccount } from '../support/use-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts, scriptScenarios } from './script-scenarios.js';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { commandName, scriptSource } from '../../../src/ledger/ledger-connection.js';
+import { commandName, scriptSource } from '../../../src/ledger/ledger-scripts.js';
 import { nextBegin, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import { openTestAccount } from '../support/test-account.js';

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../../src/base/redis.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, putBackEnded, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
-import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/ledger-connection.js';
+import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/ledger-scripts.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { publishJournalHead } from '../../../src/ledger/reads/workers.js';
@@ -111,7 +111,7 @@ const revert =
   async ({ sender }: TestAccount, attempt: SendAttempt) =>
     sender.revertSend(attempt, reason);
 const readGroup = async ({ connection }: TestAccount) =>
-  connection.run('read-group-events', ['books', 'one', 30_000, 10]);
+  connection.run('read-group-events', { group: 'books', consumer: 'one', claimAfterMs: 30_000, limit: 10 });
 const pause = async ({ ledger }: TestAccount) => ledger.pause('ann', 'holiday');
 const holdsLease = async ({ sender }: TestAccount) => takeLease(sender, 'one');
 const objects = async ({ sender }: TestAccount) => sender.object(OBJECTION);
@@ -276,11 +276,11 @@ export const scriptScenarios: readonly ScriptScenario[] = [
   scene('pause-account', nothing, pause),
   scene('resume-account', pause, async ({ ledger }) => ledger.resume('ann', 'over')),
   scene('raise-replicas', nothing, async ({ connection }) =>
-    connection.run('raise-replicas', [2, '10.0.0.1:1 10.0.0.2:1']),
+    connection.run('raise-replicas', { count: 2, names: '10.0.0.1:1 10.0.0.2:1' }),
   ),
   scene(
     'lower-replicas',
-    async ({ connection }) => connection.run('raise-replicas', [2, '10.0.0.1:1 10.0.0.2:1']),
+    async ({ connection }) => connection.run('raise-replicas', { count: 2, names: '10.0.0.1:1 10.0.0.2:1' }),
     async ({ ledger }) => ledger.lowerReplicas({ count: 1, names: ['10.0.0.1:1'] }, ANN),
   ),
   scene('declare-new', nothing, async ({ ledger }) => ledger.declareNew(ANN)),
@@ -319,13 +319,15 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     },
     async ({ connection }, removal) => removeRead(connection, { ...removal, state: 'completed', onlyUnchanged: true }),
   ),
-  scene('trim-events', queued('p', 'q', 'r'), async ({ connection }) => connection.run('trim-events', [3, 100])),
+  scene('trim-events', queued('p', 'q', 'r'), async ({ connection }) =>
+    connection.run('trim-events', { keep: 3, limit: 100 }),
+  ),
   scene('read-group-events', queued('p'), readGroup),
   scene('ack-group-event', readFirst, async ({ connection }, eventId) =>
-    connection.run('ack-group-event', ['books', 'one', eventId]),
+    connection.run('ack-group-event', { group: 'books', consumer: 'one', eventId }),
   ),
   scene('set-group-idle', readFirst, async ({ connection }) =>
-    connection.run('set-group-idle', ['books', 'one', 0, 10]),
+    connection.run('set-group-idle', { group: 'books', consumer: 'one', idleMs: 0, limit: 10 }),
   ),
   scene('count-payouts', finished(UNKNOWN), async ({ connection }) => countPayouts(connection)),
   scene(

@@ -71,7 +71,8 @@ export async function openAdoptionWorld() {
   }
 
   /** The second step: someone has looked at what came back. */
-  const resume = async () => connection.run('resume-account', [0, 'ann', 'looked', '', 'adoption']);
+  const resume = async () =>
+    connection.run('resume-account', { at: 0, by: 'ann', reason: 'looked', act: '', of: 'adoption' });
 
   /** A host with a journal of its own, from which payouts are sent. */
   async function addHost(name: string) {

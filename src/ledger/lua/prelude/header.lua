@@ -1,4 +1,4 @@
--- The parts of this folder precede every script, in the order of ledger-connection.ts. The loader puts constants before them,
+-- The parts of this folder precede every script, in the order of ledger-scripts.ts. The loader puts constants before them,
 -- made from states.ts and keys.ts:
 --   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK, UNKEPT, SCHEDULED: the
 --     account's keys
@@ -10,6 +10,8 @@
 --   PAYOUT_PREFIX: the beginning of a payout's key
 --   FORMAT: the ledger format that these scripts read
 --   MARKS_FORMAT: whether the script may mark a ledger that has no format yet
+-- Before the script itself it puts a local for each of its arguments, as SCRIPT_ARGUMENTS in ledger-scripts.ts names them; REST
+-- is their number, and ARGV[REST + 1] the first of those without a name.
 -- A script uses declared keys only: while a cluster moves a slot, Redis then refuses it before any write.
 -- The writes of an interrupted script remain. So a change is one HSET of the record with the mark `pending`. The next
 -- script that opens the record completes index, outbox and event.

@@ -1,4 +1,4 @@
-import { PRELUDE_PARTS } from '../../../../src/ledger/ledger-connection.js';
+import { PRELUDE_PARTS } from '../../../../src/ledger/ledger-scripts.js';
 
 const CONTRACT = 'ledger/redis-sender-ledger.test.ts';
 const PAYOUTS = 'ledger/payout-ledger.test.ts';
