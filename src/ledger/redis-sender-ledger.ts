@@ -286,11 +286,3 @@ function describeResult(result: SentOutcome): [to: string, gatewayId: string, tx
       return ['unknown', '', '', toLine(result.reason)];
   }
 }
-
-/** The sender's ledger for a process that only watches it, while another one works for the account. */
-export class WatchedLedger extends RedisSenderLedger {
-  /** The other process must get the lease, even if it does not hold it yet. */
-  override async acquireLease(): Promise<number | undefined> {
-    return Promise.resolve(undefined);
-  }
-}

@@ -6,7 +6,6 @@ import type { Gateway } from '../gateway/gateway.js';
 import type { AccountJournal } from '../journal/control-journal.js';
 import type { AccountReplicas } from '../ledger/known-replicas.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { SenderLedger } from '../ledger/sender-ledger.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { AccountControl, SendControl } from './account-control.js';
@@ -30,8 +29,6 @@ export interface AccountRuntime extends SenderRuntime {
   readonly ledger: PayoutLedger;
   /** For gateway statuses. They can be fetched again, so their writes need no confirmation. */
   readonly polledLedger: PayoutLedger;
-  /** As `senderLedger`, but cannot give the lease. */
-  readonly watchedLedger: SenderLedger;
   readonly queues: PayoutQueues;
   readonly relay: OutboxRelay;
   /** BullMQ's own: commands may wait without limit. */

@@ -59,8 +59,7 @@ export class AccountSending {
 
   /** Works until the signal is aborted. Then it records the response of a send in progress and releases the lease. */
   async run(part: Exclude<AccountPart, 'rest'>, end: AbortSignal): Promise<void> {
-    const { watchedLedger } = this.#runtime;
-    const runtime = part === 'send' ? this.#runtime : { ...this.#runtime, senderLedger: watchedLedger };
+    const runtime: AccountRuntime = { ...this.#runtime, onlyWatches: part !== 'send' };
     const leases = this.#leases;
     this.#loop = new SenderLoop(runtime, end, this.#work.bind(this), this.#pause);
     await this.#loop.run();

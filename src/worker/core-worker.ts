@@ -32,7 +32,6 @@ import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { WatchedLedger } from '../ledger/redis-sender-ledger.js';
 import { KnownReplicas } from '../ledger/known-replicas.js';
 import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
 import { loadTracing, tracedLogger } from '../base/tracing.js';
@@ -309,7 +308,6 @@ function openWorker(account: AccountOptions, options: CoreWorkerOptions, shared:
     ledger,
     polledLedger: new PayoutLedger(ledger.connection),
     senderLedger,
-    watchedLedger: new WatchedLedger(connection, confirmations.sender),
     queues,
     queueRedis: connections.queue,
     telemetry,

@@ -4,7 +4,7 @@ import { ConflictError, UnreadableRecordError } from '../../src/base/errors.js';
 import { systemClock } from '../../src/base/clock.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
-import { RedisSenderLedger, WatchedLedger } from '../../src/ledger/redis-sender-ledger.js';
+import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import { removePayouts } from './support/remove-payouts.js';
@@ -19,7 +19,6 @@ import {
   enqueue,
   enter,
   HOLD,
-  JOURNAL,
   keys,
   ledger,
   names,
@@ -321,13 +320,4 @@ it('the attempts of a payout in an impossible number begin nothing, and it can b
 it('the attempts of a payout may be ten thousand that were put back', async () => {
   await enqueueWith('p', 10_000);
   expect(await begin(sender, await takeLease(sender, 'a'), 'p')).toMatchObject({ attempt: 10_001 });
-});
-
-it('a ledger that is only watched shows the account as it is, and never gives the lease', async () => {
-  const watched = new WatchedLedger(connection, 'reply');
-  const free = await watched.readSender();
-  expect(await watched.acquireLease()).toBeUndefined();
-  expect((await sender.readSender()).lease).toBeUndefined();
-  expect(await sender.acquireLease('owner', free, JOURNAL, 0)).toBe(1);
-  expect((await watched.readSender()).lease).toMatchObject({ owner: 'owner', epoch: 1 });
 });

@@ -89,7 +89,7 @@ export class LeaseKeeper {
 
   /** @returns undefined if the signal was aborted first */
   async acquire(signal: AbortSignal): Promise<HeldLease | undefined> {
-    const { clock, senderLedger, journal, journalPlace, journalKeptMs, settings, logger } = this.#runtime;
+    const { clock, senderLedger, settings, logger } = this.#runtime;
     const owner = this.#runtime.makeOwner();
     let observed: LeaseObservation | undefined;
     let comparedAt = Number.NEGATIVE_INFINITY;
@@ -110,14 +110,8 @@ export class LeaseKeeper {
             observed = undefined;
             await clock.sleep(COMPARE_AGAIN_MS, signal);
           } else if (isFree) {
-            const forgetBefore = clock.wallNow() - journalKeptMs;
-            const own = describeJournal(journal, journalPlace, clock.wallNow());
-            const lost = new AbortController();
-            const stoodStill = this.#watchStandstill(lost);
-            const acquiredFrom = clock.now();
-            const epoch = await senderLedger.acquireLease(owner, view, own, forgetBefore);
-            if (epoch !== undefined)
-              return await this.#begin({ owner, epoch }, view, { acquiredFrom, lost, stoodStill });
+            const held = await this.#takeOver(owner, view);
+            if (held !== undefined) return held;
             observed = undefined;
           }
         }
@@ -134,6 +128,18 @@ export class LeaseKeeper {
 
   get #lookEveryMs(): number {
     return Math.min(HEARTBEAT_EVERY_MS, this.#runtime.settings.leaseMs / 5);
+  }
+
+  async #takeOver(owner: string, view: SenderView): Promise<HeldLease | undefined> {
+    const { clock, senderLedger, journal, journalPlace, journalKeptMs, onlyWatches = false } = this.#runtime;
+    if (onlyWatches) return undefined;
+    const forgetBefore = clock.wallNow() - journalKeptMs;
+    const own = describeJournal(journal, journalPlace, clock.wallNow());
+    const lost = new AbortController();
+    const stoodStill = this.#watchStandstill(lost);
+    const acquiredFrom = clock.now();
+    const epoch = await senderLedger.acquireLease(owner, view, own, forgetBefore);
+    return epoch === undefined ? undefined : this.#begin({ owner, epoch }, view, { acquiredFrom, lost, stoodStill });
   }
 
   async #begin(lease: Lease, { lease: before }: SenderView, acquired: Acquired): Promise<HeldLease> {

@@ -44,6 +44,8 @@ export interface SenderRuntime {
   readonly hindrance: () => string | undefined;
   /** The replicas of Redis that acknowledge now, for the journal to remember. */
   readonly acknowledgedReplicas: () => ReplicasSeen;
+  /** Another process must get the lease, even if it does not hold it yet. @defaultValue false */
+  readonly onlyWatches?: boolean | undefined;
   /** No other start of any process has the same name. */
   readonly makeOwner: () => string;
   /** No other attempt of any process has the same token. */

@@ -94,6 +94,15 @@ it('acquire counts the hold-off from when it has the lease', async () => {
   expect(rig.clock.now()).toBe(wonAt + 700);
 });
 
+it('acquire of a process that only watches never takes a free lease, and goes on comparing', async () => {
+  await givenBack();
+  const watching = rig.watch(rig.makeKeeper({}, true));
+  await rig.clock.advance(3 * LEASE_MS);
+  expect(watching.held).toBeUndefined();
+  expect((await rig.ledger.readSender()).lease).toMatchObject({ epoch: 1, released: true });
+  expect(rig.comparedAt.length).toBeGreaterThan(2);
+});
+
 it('acquire makes its journal known, and forgets those out of use', async () => {
   const now = rig.clock.wallNow();
   await rig.another('other', { ...JOURNAL, journalId: 'j-old', at: now - DAY_MS - 1 });

@@ -163,14 +163,14 @@ export class LeaseRig extends LoopWorld {
   suspendedMs = 0;
   readonly comparedAt: number[] = [];
 
-  makeKeeper(settings: Partial<SenderRuntime['settings']> = {}) {
+  makeKeeper(settings: Partial<SenderRuntime['settings']> = {}, onlyWatches = false) {
     const runtime = makeRuntime({
       clock: this.clock,
       senderLedger: hooked(this.ledger, this.before, this.after),
       settings: { quarantineMs: QUARANTINE_MS, ...settings },
       ...{ journal: new MemoryJournal(MINE.journalId), journalPlace: MINE, makeOwner: () => 'me' },
       machineUptime: () => this.clock.now() + this.suspendedMs,
-      logger: listeningLogger(this.logged),
+      ...{ logger: listeningLogger(this.logged), onlyWatches },
     });
     const audit: ConstructorParameters<typeof LeaseKeeper>[1] = {
       refuseStalled: () => this.isStalled,
