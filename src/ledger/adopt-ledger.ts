@@ -168,7 +168,7 @@ async function holdPayouts(
     const actor = { by: toLine(by), reason: toLine(reason) };
     const args = { at: clock.wallNow(), ...actor, inFlightMs: Math.ceil(inFlightMs) };
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
-    if (records.length > 0) held += Number(await run('doubt-payouts', args, records));
+    if (records.length > 0) held += Number(await run('mark-unsent-unknown', args, records));
     cursor = next;
     if (next !== undefined) continue;
     // A payout that entered meanwhile may be behind the cursor.

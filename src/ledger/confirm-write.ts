@@ -59,7 +59,7 @@ interface WriteConfirmerOptions {
   /** If true, a server that cannot report its disk confirms nothing; otherwise its replicas suffice. */
   readonly needsDisk?: boolean;
   /** Called if a server did not confirm a write; it must be checked before the next. */
-  readonly onDoubt?: (server: Redis) => void;
+  readonly onUnconfirmed?: (server: Redis) => void;
 }
 
 /**
@@ -70,7 +70,7 @@ export class WriteConfirmer {
   readonly #redis: RedisClient;
   readonly #known: KnownReplicas;
   readonly #needsDisk: boolean;
-  readonly #onDoubt: (server: Redis) => void;
+  readonly #onUnconfirmed: (server: Redis) => void;
   readonly #reports = new WeakMap<Stream, Checked>();
   /** Whose writes the next wait is for. */
   readonly #joined = new WeakMap<Stream, Set<AccountReplicas>>();
@@ -78,11 +78,11 @@ export class WriteConfirmer {
   readonly #readAt = new WeakMap<AccountReplicas, number>();
   readonly #waits = new WeakMap<Stream, SharedWait<Kept>>();
 
-  constructor({ redis, known, needsDisk = false, onDoubt = () => undefined }: WriteConfirmerOptions) {
+  constructor({ redis, known, needsDisk = false, onUnconfirmed = () => undefined }: WriteConfirmerOptions) {
     this.#redis = redis;
     this.#known = known;
     this.#needsDisk = needsDisk;
-    this.#onDoubt = onDoubt;
+    this.#onUnconfirmed = onUnconfirmed;
   }
 
   /** @throws RedisUnavailableError, or the error of ioredis */
@@ -127,7 +127,7 @@ export class WriteConfirmer {
           this.#requireKept(kept, account);
         } catch (error) {
           this.#reports.delete(stream);
-          this.#onDoubt(server);
+          this.#onUnconfirmed(server);
           throw toUnconfirmed(error);
         }
       },

@@ -46,7 +46,7 @@ export const SCRIPT_ARGUMENTS = {
   'declare-new': 'at by reason',
   'raise-replicas': 'count names',
   'lower-replicas': 'at by reason count names',
-  'doubt-payouts': 'at by reason inFlightMs',
+  'mark-unsent-unknown': 'at by reason inFlightMs',
   'read-group-events': 'group consumer claimAfterMs limit',
   'ack-group-event': 'group consumer eventId',
   'set-group-idle': 'group consumer idleMs limit',

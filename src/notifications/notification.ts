@@ -164,8 +164,8 @@ function describe(
       ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
       : `Account ${platformId}: payout ${payoutId} ${OF_PAYOUT[decision ?? type] ?? `is ${type}`}`;
   const why = reason ?? (payout?.state === type ? lastMessage(payout) : undefined);
-  const doubt = payout?.verified === false ? 'NOT VERIFIED: no worker of the keyring signed this state' : undefined;
-  const parts = [happened, payout?.money, hash, why, doubt].filter((part) => part !== undefined);
+  const warning = payout?.verified === false ? 'NOT VERIFIED: no worker of the keyring signed this state' : undefined;
+  const parts = [happened, payout?.money, hash, why, warning].filter((part) => part !== undefined);
   const runbook = RUNBOOKS[type];
   return [parts.join(' — '), by && ` (${by})`, runbook && ` → docs/runbooks/${runbook}.md`].join('');
 }

@@ -17,7 +17,7 @@ type Verdict =
       readonly txhash: string | undefined;
       readonly fee?: string;
       /** What the status omits or contradicts: the payment may not be this payout's. */
-      readonly doubt?: string;
+      readonly differs?: string;
     }
   /** The status cannot be this payout's. */
   | { readonly state: 'unknown'; readonly reason: string };
@@ -88,8 +88,8 @@ export function checkStatus(status: PaymentStatus, payout: Payout, gateway: Stat
   }
   const { kind, fee, txhash } = status;
   if (kind === 'pending') return { state: 'in_progress' };
-  const doubt = differences.length === 0 ? {} : { doubt: describeDifferences(differences) };
-  return { state: FINAL_STATE[kind], txhash, ...(fee === undefined ? {} : { fee }), ...doubt };
+  const differs = differences.length === 0 ? {} : { differs: describeDifferences(differences) };
+  return { state: FINAL_STATE[kind], txhash, ...(fee === undefined ? {} : { fee }), ...differs };
 }
 
 /**
@@ -138,11 +138,11 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
  */
 export async function signVerdict(
   payout: Payout,
-  { state, txhash, doubt }: FinalVerdict,
+  { state, txhash, differs }: FinalVerdict,
   receipts: ReceiptSigner,
   endedAt?: string,
 ): ReturnType<ReceiptSigner['sign']> {
-  return doubt === undefined
+  return differs === undefined
     ? receipts.sign({ ...payout, txhash }, state, endedAt)
     : { kind: 'refused', message: "the gateway's status does not show that it is this payment" };
 }

@@ -83,7 +83,7 @@ export class RedisMonitor implements RedisCheck {
       redis,
       known,
       needsDisk: true,
-      onDoubt: ({ stream }) => {
+      onUnconfirmed: ({ stream }) => {
         // A refusal stands, with its reason, until the next check.
         const verdict = this.#verdicts.get(stream);
         if (verdict !== undefined && !this.#isRefused(verdict)) this.#verdicts.delete(stream);

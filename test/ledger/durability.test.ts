@@ -18,17 +18,17 @@ import { aPayout, names, nextBegin, takeLease } from './support/use-account.js';
 let redis: RedisClient;
 let connection: LedgerConnection;
 let payouts: PayoutLedger;
-let doubts: number;
+let unconfirmed: number;
 
 function confirmer(fixed?: number, needsDisk = true): WriteConfirmer {
   const known = new KnownReplicas(redis, fixed);
-  return new WriteConfirmer({ redis, known, needsDisk, onDoubt: () => (doubts += 1) });
+  return new WriteConfirmer({ redis, known, needsDisk, onUnconfirmed: () => (unconfirmed += 1) });
 }
 
 async function connect(url: string): Promise<WriteConfirmer> {
   redis = connectRedis(url, 'commands');
   connection = connectLedger(redis, newPlatformId());
-  doubts = 0;
+  unconfirmed = 0;
   const writes = confirmer();
   payouts = new PayoutLedger(connection, writes);
   await new PayoutLedger(connection).enqueue([aPayout('p')]);
@@ -190,7 +190,7 @@ describe('with a replica', () => {
     await silenceReplica();
     const next = await nextBegin(ledger, asked.lease, 'q');
     await expect(ledger.beginSend(next)).rejects.toThrow(SHORT);
-    expect(doubts).toBe(1);
+    expect(unconfirmed).toBe(1);
   });
 
   it('a begin waits for as many replicas as the operator says', async () => {

@@ -160,17 +160,17 @@ describe('an event that a worker publishes', () => {
   });
 
   it('comes after the one that an interrupted script left out', async () => {
-    await redis.hset(keys.ledger, 'untold', ['paused', '1000', 'ann', 'maintenance'].join('\t'));
+    await redis.hset(keys.ledger, 'pendingEvent', ['paused', '1000', 'ann', 'maintenance'].join('\t'));
     await publishHead();
     expect((await read()).map(({ type }) => type)).toEqual(['paused', 'journal_head']);
-    expect(await redis.hget(keys.ledger, 'untold')).toBeNull();
+    expect(await redis.hget(keys.ledger, 'pendingEvent')).toBeNull();
   });
 });
 
 it('what an interrupted script left out is told by the next statement, begin, outcome, pause, or resumption', async () => {
   const leaveOut = async (later: number) => {
-    const untold = ['resumed', String(Date.parse(AT) + later), 'ann', 'over'].join('\t');
-    await redis.hset(keys.ledger, 'untold', untold);
+    const pending = ['resumed', String(Date.parse(AT) + later), 'ann', 'over'].join('\t');
+    await redis.hset(keys.ledger, 'pendingEvent', pending);
   };
   await enqueue('p');
   await leaveOut(1);

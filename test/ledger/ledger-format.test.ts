@@ -139,8 +139,8 @@ describe('a history', () => {
     const accepted = { ...ACCEPTED, gatewayId: 'h' };
     await finish(attempt, accepted);
     const record = keys.payout('p');
-    expect(await redis.hget(record, 'told')).toBe(`${attempt.token}p${sha1('h').slice(0, 6)}`);
-    await redis.hset(record, 'told', toldBy(attempt.token));
+    expect(await redis.hget(record, 'answer')).toBe(`${attempt.token}p${sha1('h').slice(0, 6)}`);
+    await redis.hset(record, 'answer', toldBy(attempt.token));
     await change('p', 'in_progress', 'unknown');
     await change('p', 'unknown', 'queued', ANN);
     await finish(attempt, accepted);

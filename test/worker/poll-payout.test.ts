@@ -147,7 +147,7 @@ it('a status of another payment is believed where an operator gave the gatewayId
     kind: 'polled',
     state: 'completed',
     txhash: 'h-1',
-    doubt: 'amount is 9 at the gateway, 12.5 in the payout',
+    differs: 'amount is 9 at the gateway, 12.5 in the payout',
   });
   // The operator's word stands in Redis only: the worker cannot sign it.
   expect(await account.ledger.get('p')).not.toHaveProperty('receipt');

@@ -110,8 +110,8 @@ export class ReceiptSigner {
    */
   async sign(payout: PaidPayout, state: ReceiptState, endedAt?: string): Promise<ReceiptResult> {
     const { signer, platformId, audience, clock } = this.#signing;
-    const doubt = this.#findDoubt(payout);
-    if (doubt !== undefined) return refuse(doubt);
+    const reason = this.#findReasonAgainst(payout);
+    if (reason !== undefined) return refuse(reason);
     const at = endedAt ?? new Date(clock.wallNow()).toISOString();
     const text = tryFormat(() => formatReceipt(platformId, receiptOf(platformId, payout, state, { audience, at })));
     if (text instanceof StatementError) return refuse(text.message);
@@ -123,7 +123,7 @@ export class ReceiptSigner {
     }
   }
 
-  #findDoubt(payout: PaidPayout): string | undefined {
+  #findReasonAgainst(payout: PaidPayout): string | undefined {
     const { platformId, keyring } = this.#signing;
     const { signed } = payout;
     if (keyring === undefined) return undefined;

@@ -78,7 +78,7 @@ export class Spending {
       else if (event.kind === 'accepted') this.#accept(event.id, place(event.at));
       else this.#release(event.id);
     }
-    this.#endDoubts();
+    this.#ageUnanswered();
     this.#forget();
   }
 
@@ -142,7 +142,7 @@ export class Spending {
   }
 
   /** A request without an answer cannot arrive any more after the time that its sender told. */
-  #endDoubts(): void {
+  #ageUnanswered(): void {
     const { clock } = this.#runtime;
     for (const id of this.#open) {
       const held = this.#held.get(id);

@@ -5,7 +5,7 @@
 --   inFlightMs (how long a request may still be on its way), bookmarks (ids of the last events when this ledger was read,
 --   separated by spaces), journals (the number of those read), then for each its id and entry (JSON), then the ids of those given up
 -- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
-tell_untold(redis.call('HGET', LEDGER, 'untold'))
+publish_pending(redis.call('HGET', LEDGER, 'pendingEvent'))
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end
 end
@@ -23,7 +23,7 @@ local pause = 'the ledger was adopted: look at what came back, then resume'
 local paused = paused_fields(at, 'adoption', pause)
 if paused then
   redis.call('HSET', LEDGER, unpack(paused))
-  tell('paused', at, 'adoption', pause)
+  publish('paused', at, 'adoption', pause)
 end
 local given_up = REST + 1 + 2 * tonumber(journals)
 -- Remove objections last: while one remains, nothing is sent.

@@ -11,13 +11,13 @@ if not payout and redis.call('HEXISTS', removed, string.sub(record, #PAYOUT_PREF
 
 local to, fields = 'unknown', { 'message', reason }
 if outcome == 'rejected' then
-  to, fields = 'rejected', { 'message', detail, 'told', told_as(token, 'rejected', '') }
+  to, fields = 'rejected', { 'message', detail, 'answer', answer_of(token, 'rejected', '') }
 elseif outcome == 'accepted' then
   local holder = gateway_id_holder(bucket, detail)
   if holder and holder ~= string.sub(record, #PAYOUT_PREFIX + 1) then
     fields = { 'message', 'the gateway gave the payment of payout ' .. holder .. ': ' .. detail }
   else
-    to, fields = 'in_progress', { 'gatewayId', detail, 'txhash', txhash, 'told', told_as(token, 'in_progress', detail) }
+    to, fields = 'in_progress', { 'gatewayId', detail, 'txhash', txhash, 'answer', answer_of(token, 'in_progress', detail) }
   end
 end
 if to == 'unknown' then

@@ -16,7 +16,7 @@
 --   {-5, payoutId, …} other payouts are sending
 --   {-6, state, attempt} not queued, not at this attempt, or approved or rejected since
 local record = KEYS[OWN + 1]
-tell_untold(account.untold)
+publish_pending(account.pendingEvent)
 if account.id ~= ledgerId then return { -2, account.id or '' } end
 if account.audience and account.audience ~= audience then return { -23, account.audience } end
 local sender = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released', 'beat', 'sends', 'last')

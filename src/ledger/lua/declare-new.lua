@@ -2,7 +2,7 @@
 -- as after a released lease.
 -- ARGV: at ('' to look for traces only), by, reason
 -- Returns: 1 noted, 0 it was noted before or nothing was to be noted, {-22, trace} there are traces of a sender
-if at ~= '' then tell_untold(redis.call('HGET', LEDGER, 'untold')) end
+if at ~= '' then publish_pending(redis.call('HGET', LEDGER, 'pendingEvent')) end
 local sender = redis.call('HMGET', SENDER, 'epoch', 'sends', 'released')
 if tonumber(sender[1] or 0) > 0 or tonumber(sender[2] or 0) > 0 then return { -22, 'a process has had the right to send' } end
 if redis.call('EXISTS', JOURNALS) == 1 or redis.call('EXISTS', OBJECTIONS) == 1 then

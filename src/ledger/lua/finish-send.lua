@@ -10,7 +10,7 @@
 --   recorded as a late payment, {-8, payoutId} the gatewayId belongs to that payout: call again with its record
 local record, otherRecord, bucket = unpack(KEYS, OWN + 1, OWN + 3)
 attempt = tonumber(attempt)
-tell_untold(account.untold)
+publish_pending(account.pendingEvent)
 local payout = open(record)
 if not payout or not knows(payout, attempt, token) then return { 0, payout and payout.state or '' } end
 local from = payout.state
@@ -23,14 +23,14 @@ end
 local function end_resends()
   if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'inFlightMs', inFlightMs) end
   local untilMs = now_ms() + inFlightMs
-  local told = tonumber(redis.call('HGET', record, 'inFlightUntil') or untilMs)
-  redis.call('HSET', record, 'inFlightUntil', math.min(untilMs, told))
+  local before = tonumber(redis.call('HGET', record, 'inFlightUntil') or untilMs)
+  redis.call('HSET', record, 'inFlightUntil', math.min(untilMs, before))
 end
 
 local has_response = to ~= 'unknown'
-local told = told_as(token, to, gatewayId)
+local answer = answer_of(token, to, gatewayId)
 -- Later decisions stay.
-if has_response and payout.told == told then
+if has_response and payout.answer == answer then
   clear_unanswered()
   return { 0, from }
 end
@@ -68,7 +68,7 @@ if holder then
     move(other, 'unknown', at, '', reason, { 'message', reason })
   end
   if from == 'unknown' then
-    redis.call('HSET', record, 'message', message, 'told', told)
+    redis.call('HSET', record, 'message', message, 'answer', answer)
     clear_unanswered()
     return { 1, '' }
   end
@@ -102,7 +102,7 @@ if account.counted ~= counted then
     rejections.payout, 'unknownsInARow', unknowns, unpack(fields))
 end
 
-fields = has_response and { 'told', told } or {}
+fields = has_response and { 'answer', answer } or {}
 if message == '' then
   if payout.hasMessage then redis.call('HDEL', record, 'message') end
 else
@@ -120,5 +120,5 @@ end
 move(payout, to, at, '', message, fields)
 -- Clear it last: while it is set, the next lease holder waits for a request that may be on its way.
 if has_response then clear_unanswered() else end_resends() end
-if reason ~= '' then tell('paused', at, 'worker', reason) end
+if reason ~= '' then publish('paused', at, 'worker', reason) end
 return { 1, reason }

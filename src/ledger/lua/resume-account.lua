@@ -4,7 +4,7 @@
 --   that keep their own), of (whose pause ends; '' = the only one, else the caller's own)
 -- Returns: 1 resumed, 2 ended, but others remain, 0 it was not paused, {-9, journalId, reason} a journal objects to this
 --   ledger, {-24, by, …} which pauses stand, and none of them is meant
-tell_untold(redis.call('HGET', LEDGER, 'untold'))
+publish_pending(redis.call('HGET', LEDGER, 'pendingEvent'))
 local objection = redis.call('HGETALL', OBJECTIONS)
 if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end
 local pauses = read_pauses()
@@ -26,7 +26,7 @@ if #others > 0 then
 end
 if act ~= '' then redis.call('HSET', LEDGER, 'resumeAct', act) end
 if #pauses == 0 then return 0 end
-redis.call('HSET', LEDGER, 'untold', untold('resumed', at, by, reason))
+redis.call('HSET', LEDGER, 'pendingEvent', pending_event('resumed', at, by, reason))
 redis.call('HDEL', LEDGER, unpack(UNPAUSED))
-tell('resumed', at, by, reason)
+publish('resumed', at, by, reason)
 return 1

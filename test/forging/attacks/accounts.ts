@@ -60,7 +60,7 @@ async function block(scene: Scene, payoutId = 'blocked') {
 
 async function removePause({ account: { redis, keys } }: Scene, resumeAct = '') {
   if (resumeAct !== '') await redis.hset(keys.ledger, { resumeAct });
-  const counts = ['rejectionsInARow', 'payoutRejectionsInARow', 'unknownsInARow', 'untold'];
+  const counts = ['rejectionsInARow', 'payoutRejectionsInARow', 'unknownsInARow', 'pendingEvent'];
   await redis.hdel(keys.ledger, 'pausedReason', 'pausedBy', 'pausedAt', ...counts);
 }
 

@@ -175,7 +175,7 @@ const paymentOf = ({ payoutId, input: { paymentId, amount, addressTo } }: Target
   ...{ payoutId, paymentId, amount, addressTo },
 });
 
-const HISTORY = ['tokens', 'h1', 'h2', 'h3', 'told', 'gatewayId', 'fee', 'place', 'queuedSince'];
+const HISTORY = ['tokens', 'h1', 'h2', 'h3', 'answer', 'gatewayId', 'fee', 'place', 'queuedSince'];
 
 export const REVIVED: readonly Attack[] = [
   ...(['completed', 'failed', 'rejected', 'unknown', 'not sent'] as const).map((from) =>

@@ -93,7 +93,7 @@ async function findAccountContradictions(
   const found: string[] = [];
   const ledger = await redis.hgetall(keys.ledger);
   const { activities } = await readActivity(connection, 10_000);
-  if (ledger['untold'] !== undefined) found.push('an event of the account is still to be told');
+  if (ledger['pendingEvent'] !== undefined) found.push('an event of the account is still to be told');
   const count = (type: string) => events.filter((event) => event.type === type).length;
   if (count('paused') - count('resumed') !== (ledger['pausedReason'] === undefined ? 0 : 1)) {
     found.push(`paused ${count('paused')} times, resumed ${count('resumed')} times`);

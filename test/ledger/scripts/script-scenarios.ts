@@ -307,7 +307,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
       return putBackEnded(connection, [ended], ANN);
     }),
   ),
-  scene('doubt-payouts', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, ANN, 0)),
+  scene('mark-unsent-unknown', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, ANN, 0)),
   scene('remove-payouts: old payouts are removed', completeOld, async ({ connection }, before) =>
     removePayouts(connection, 'completed', before, 10),
   ),

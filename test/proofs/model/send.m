@@ -291,7 +291,7 @@ ruleset p: Payout do
 end;
 rule "an operator adopts the ledger with all journals, and gives up those that are lost" -- src/operator/adoption.ts
   isObjected() ==> begin
-  if exists w: Worker do gone[w] & redis.objected[w] end & DOUBTS_QUEUED then -- src/ledger/lua/doubt-payouts.lua
+  if exists w: Worker do gone[w] & redis.objected[w] end & DOUBTS_QUEUED then -- src/ledger/lua/mark-unsent-unknown.lua
     for p: Payout do if redis.state[p] = queued then redis.state[p] := unknown; end; end;
   end;
   for w: Worker do

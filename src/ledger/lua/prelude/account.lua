@@ -4,25 +4,25 @@ local function holds_lease(owner, epoch, lease)
   return lease[1] == owner and lease[2] == epoch and lease[3] == '0'
 end
 
--- A change of the account and its event are two writes. Between them `untold` lets the next script complete the event.
+-- A change of the account and its event are two writes. Between them `pendingEvent` lets the next script complete the event.
 local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'morePauses', 'rejectionsInARow', 'payoutRejectionsInARow',
   'unknownsInARow' }
 
-local function untold(kind, at, by, reason)
+local function pending_event(kind, at, by, reason)
   return kind .. '\t' .. at .. '\t' .. by .. '\t' .. reason
 end
 
-local function tell(kind, at, by, reason)
+local function publish(kind, at, by, reason)
   append_event(kind, '', '', '', at, by, reason, '')
-  redis.call('HDEL', LEDGER, 'untold')
+  redis.call('HDEL', LEDGER, 'pendingEvent')
 end
 
-local function tell_untold(text)
+local function publish_pending(text)
   if not text then return end
   local kind, at, by, reason = string.match(text, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
   if kind == 'resumed' then redis.call('HDEL', LEDGER, unpack(UNPAUSED)) end
   append_missing_event(kind, '', '', '', at, by, reason, '')
-  redis.call('HDEL', LEDGER, 'untold')
+  redis.call('HDEL', LEDGER, 'pendingEvent')
 end
 
 -- Each who paused the account has one pause. The oldest is in fields of its own, the others in `morePauses` (JSON).
@@ -38,7 +38,7 @@ end
 local function paused_fields(at, by, reason)
   local pauses = read_pauses()
   if #pauses == 0 then
-    return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
+    return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'pendingEvent', pending_event('paused', at, by, reason) }
   end
   local more = {}
   for i, pause in ipairs(pauses) do
@@ -46,7 +46,7 @@ local function paused_fields(at, by, reason)
     if i > 1 then more[#more + 1] = pause end
   end
   more[#more + 1] = { reason = reason, by = by, at = at }
-  return { 'morePauses', cjson.encode(more), 'untold', untold('paused', at, by, reason) }
+  return { 'morePauses', cjson.encode(more), 'pendingEvent', pending_event('paused', at, by, reason) }
 end
 
 -- Records the outcome, accepted or unpaid, of a send that a policy counts. Repeating it is harmless.

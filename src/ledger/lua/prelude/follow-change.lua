@@ -6,7 +6,7 @@ local function end_change(payout, from)
 end
 
 -- A payout that is held because someone altered it has an event of its own, and the account keeps the last one.
-local function tell_tampering(payout, at, append)
+local function publish_tampering(payout, at, append)
   local text = redis.call('HGET', payout.record, 'held')
   local held = text and cjson.decode(text) or {}
   if not held.isTampering then return end
@@ -67,7 +67,7 @@ local function follow(payout, from, at, by, reason, seq)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
   note_ended(payout, at, by)
   append_event('state', payout.id, from, payout.state, at, by, reason, payout.attempt)
-  if payout.state == 'held' then tell_tampering(payout, at, append_event) end
+  if payout.state == 'held' then publish_tampering(payout, at, append_event) end
   leave_index(payout, from)
   end_change(payout, from)
 end
@@ -104,7 +104,7 @@ local function complete(payout, from)
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
   note_ended(payout, at, by)
   append_missing_event('state', payout.id, from, to, at, by, reason, payout.attempt)
-  if to == 'held' then tell_tampering(payout, at, append_missing_event) end
+  if to == 'held' then publish_tampering(payout, at, append_missing_event) end
   leave_index(payout, from)
   end_change(payout, from)
 end

@@ -18,7 +18,7 @@ end
 
 -- The record's mark of the last recorded outcome. A repetition, in case the ledger lost it, must not undo later
 -- decisions.
-local function told_as(token, to, gatewayId)
+local function answer_of(token, to, gatewayId)
   -- A value of over 64 bytes would make Redis store the whole record at twice its size.
   return token .. CODE[to] .. string.sub(redis.sha1hex(gatewayId), 1, 6)
 end

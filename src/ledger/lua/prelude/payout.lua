@@ -1,7 +1,7 @@
 -- Reads the fields that decide about a payout at once, because many reads cost more than long ones; nil if absent.
--- `told`, `gatewayId`, `hasMessage`, `queuedSince`, `h0`: as they were before the script changed anything.
+-- `answer`, `gatewayId`, `hasMessage`, `queuedSince`, `h0`: as they were before the script changed anything.
 local function open(record)
-  local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'n', 'pending', 'overlap', 'told', 'gatewayId', 'message',
+  local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'n', 'pending', 'overlap', 'answer', 'gatewayId', 'message',
     'decisions', 'queuedSince', 'h0', 'notBefore')
   if not field[1] then return nil end
   -- What is absent counts as 0, and also what was altered and is no number: the payout can still be held.
@@ -9,7 +9,7 @@ local function open(record)
   local payout = {
     record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = field[1], attempt = attempt,
     tokens = read_tokens(field[3]), n = tonumber(field[4]) or 0,
-    overlap = tonumber(field[6]) or 0, told = field[7], gatewayId = field[8], hasMessage = field[9] and true or false,
+    overlap = tonumber(field[6]) or 0, answer = field[7], gatewayId = field[8], hasMessage = field[9] and true or false,
     decisions = tonumber(field[10]) or 0, queuedSince = field[11], h0 = field[12], notBefore = field[13],
   }
   if field[5] then complete(payout, field[5]) end

@@ -63,7 +63,7 @@ const conditions: Operator = (code) =>
 
 /** Calls that are statements of their own: what they return is not looked at, so they are there for what they change. */
 const WRITES =
-  /(?<=^ *|\bthen |\belse )(redis\.p?call|move|create|complete|fill_in|follow|append_event|tell|tell_untold|claim_gateway_id|clear_unanswered|note_late_payment|error)\(/gm;
+  /(?<=^ *|\bthen |\belse )(redis\.p?call|move|create|complete|fill_in|follow|append_event|publish|publish_pending|claim_gateway_id|clear_unanswered|note_late_payment|error)\(/gm;
 const writes: Operator = (code) =>
   [...code.matchAll(WRITES)].map(({ 0: found, index }) => ({
     ...{ start: index, end: endOfCall(code, index + found.length), replacement: '' },

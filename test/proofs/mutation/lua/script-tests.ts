@@ -53,7 +53,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT, EVENTS],
   'hold-payout': [CONTRACT, 'cli/commands/change-commands.test.ts', 'ledger/ledger-format.test.ts'],
-  'doubt-payouts': [CONTRACT, ADOPTION],
+  'mark-unsent-unknown': [CONTRACT, ADOPTION],
   'object-to-ledger': [CONTRACT, QUERIES],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
   ...PRELUDE_TESTS,
