@@ -79,8 +79,8 @@ function responses(texts: Texts, type: string, name: string): object {
   return Object.fromEntries(Object.entries(texts).map(describeResponse));
 }
 
-function parameter(name: string, place: 'path' | 'query', schema: unknown): object {
-  return { name, in: place, required: place === 'path', schema };
+function parameter(name: string, location: 'path' | 'query', schema: unknown): object {
+  return { name, in: location, required: location === 'path', schema };
 }
 
 function requestSchema(schema: z.ZodType) {

@@ -190,7 +190,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal, Contr
       const startedAt = performance.now();
       await this.#write(send, isGivenUp);
       this.#onSynced(performance.now() - startedAt);
-      const { size = 0, inode } = this.#reader.place ?? {};
+      const { size = 0, inode } = this.#reader.position ?? {};
       // A process that does not know the next file yet must not rotate that one.
       if (size > ROTATE_AT_BYTES && (await findPresent(this.#path))?.ino === inode) await this.#rotate();
     });
@@ -208,10 +208,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal, Contr
 
   async changedByOthers(): Promise<boolean> {
     return this.#inTurn(async () => {
-      const { place } = this.#reader;
-      if (this.#hasOthers || place === undefined) return true;
+      const { position } = this.#reader;
+      if (this.#hasOthers || position === undefined) return true;
       const present = await findPresent(this.#path);
-      return present?.size !== place.size || present.ino !== place.inode;
+      return present?.size !== position.size || present.ino !== position.inode;
     });
   }
 
@@ -286,12 +286,12 @@ export class FileSendJournal extends ViewedJournal implements SendJournal, Contr
     if (this.#file !== undefined && !this.#mustReopen) return;
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;
-    const before = this.#reader.place && { ...this.#reader.place };
+    const before = this.#reader.position && { ...this.#reader.position };
     await this.#reader.catchUp();
     // A crash came between the rotation and the new file.
     if ((await findPresent(this.#path)) === undefined) await this.#create(this.view.journalId ?? randomId());
     this.#file = await this.#openPresent();
-    const { inode, size } = this.#reader.place ?? {};
+    const { inode, size } = this.#reader.position ?? {};
     if (before !== undefined && (before.inode !== inode || before.size !== size)) this.#hasOthers = true;
     this.#mustReopen = false;
     // A file without a whole line is as none.
@@ -305,7 +305,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal, Contr
       const file = await openForAppending(this.#path);
       try {
         await this.#reader.catchUp();
-        if ((await file.stat()).ino === this.#reader.place?.inode) return file;
+        if ((await file.stat()).ino === this.#reader.position?.inode) return file;
       } catch (error) {
         await file.close();
         throw error;
@@ -350,7 +350,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal, Contr
   }
 
   async #rotate(): Promise<void> {
-    const full = this.#reader.place && { ...this.#reader.place };
+    const full = this.#reader.position && { ...this.#reader.position };
     // The next header repeats what an operator's command has just added to this file.
     await this.#reader.catchUp();
     await this.#file?.close();

@@ -82,7 +82,9 @@ export function findOwnJournals({ journals, lastJournalId }: SenderView, host: s
 }
 
 export function describeLostJournal(own: readonly KnownJournal[], dir: string): string {
-  const known = own.map(({ journalId, dir: place }) => (place === '' ? journalId : `${journalId} in ${place}`));
+  const known = own.map(({ journalId, dir: location }) =>
+    location === '' ? journalId : `${journalId} in ${location}`,
+  );
   return `the ledger knows a journal of this host that has sends (${known.join(', ')}), but in ${dir} it is missing or empty`;
 }
 

@@ -1,4 +1,4 @@
-import type { EndedPayout, JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
+import type { EndedPayout, JournalLocation, SendAttempt } from '../ledger/sender-ledger.js';
 import type { STORED_FORMAT } from '../base/stored-format.js';
 import type { PaymentNames, WithdrawRequest } from '../gateway/gateway.js';
 
@@ -204,7 +204,7 @@ interface PeersLine {
 }
 
 /** Another journal of the account, as a journal names it. */
-export interface JournalPeer extends JournalPlace {
+export interface JournalPeer extends JournalLocation {
   readonly journalId: string;
 }
 

@@ -8,7 +8,7 @@ import { parseLine, parseWrittenLine, type StoredLine } from './parse-line.js';
 import { JournalDamagedError, type ReadableJournal } from './send-journal.js';
 
 /** How far this process has read and written: the file, its size then, the end of its last whole line. */
-interface Place {
+interface Position {
   readonly inode: number;
   size: number;
   end: number;
@@ -17,7 +17,7 @@ interface Place {
 interface Reading {
   readonly view: JournalView;
   readonly chain: LineChain;
-  place: Place | undefined;
+  position: Position | undefined;
   readonly progress: { lines: number };
 }
 
@@ -45,8 +45,8 @@ export class JournalReader {
     return this.#reading.view;
   }
 
-  get place(): Readonly<Place> | undefined {
-    return this.#reading.place;
+  get position(): Readonly<Position> | undefined {
+    return this.#reading.position;
   }
 
   get tips(): readonly string[] {
@@ -60,32 +60,32 @@ export class JournalReader {
    */
   async catchUp(): Promise<void> {
     const files = await listFiles(this.#path);
-    const { place } = this.#reading;
-    if (place === undefined) {
+    const { position } = this.#reading;
+    if (position === undefined) {
       this.#reading = await this.#readAll(files);
       return;
     }
-    const index = files.findIndex(({ inode }) => inode === place.inode);
+    const index = files.findIndex(({ inode }) => inode === position.inode);
     const [present, ...later] = files.slice(index);
     if (index === -1 || present === undefined) {
       await this.#readReplaced(files);
-    } else if (present.size < place.end) {
+    } else if (present.size < position.end) {
       throw damaged(`${present.path} was cut off`);
     } else {
-      await this.#readOn(files, [present, ...later], place.end);
+      await this.#readOn(files, [present, ...later], position.end);
     }
   }
 
   /** The appended bytes may not be on disk yet. */
   noteWritten(bytes: number): void {
-    if (this.#reading.place !== undefined) this.#reading.place.size += bytes;
+    if (this.#reading.position !== undefined) this.#reading.position.size += bytes;
   }
 
   /** The appended bytes are on disk. @param size - of the file then */
   noteSynced(stored: StoredLine, text: string, size: number): void {
-    const { view, chain, place } = this.#reading;
+    const { view, chain, position } = this.#reading;
     // If another process appended in between, its line must still be read.
-    if (place?.size === size) place.end = size;
+    if (position?.size === size) position.end = size;
     view.note(stored.line);
     chain.add(hashLine(text), stored);
     chain.trim();
@@ -147,7 +147,7 @@ export class JournalReader {
 }
 
 function startReading(held: HeldLines, progress: Reading['progress']): Reading {
-  return { view: new JournalView(held), chain: new LineChain(), place: undefined, progress };
+  return { view: new JournalView(held), chain: new LineChain(), position: undefined, progress };
 }
 
 function startFile({ view, chain }: Reading): void {
@@ -164,21 +164,21 @@ async function readFile(reading: Reading, file: JournalFile, from: number, isRec
   for await (const { text, end } of readLines(file, from)) {
     number += 1;
     progress.lines += 1;
-    const place = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
+    const location = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
     position = end;
-    const stored = isRecent ? parseLine(text, place) : parseWrittenLine(text, place);
+    const stored = isRecent ? parseLine(text, location) : parseWrittenLine(text, location);
     if (stored === undefined) continue;
-    failOn(chain.add(hashLine(text), stored), place);
+    failOn(chain.add(hashLine(text), stored), location);
     if (isRecent) view.note(stored.line);
     else view.control.note(stored.line);
   }
-  reading.place = { inode, size: Math.max(size, position), end: position };
+  reading.position = { inode, size: Math.max(size, position), end: position };
 }
 
-function failOn(fault: string | undefined, place: string): void {
+function failOn(fault: string | undefined, location: string): void {
   if (fault === undefined) return;
   throw new JournalDamagedError(
-    `The send journal was altered at ${place}: ${fault}. Put the files back as they were, from the disk's backup; nothing is sent without them. \`payouts audit verify\` shows every such line.`,
+    `The send journal was altered at ${location}: ${fault}. Put the files back as they were, from the disk's backup; nothing is sent without them. \`payouts audit verify\` shows every such line.`,
   );
 }
 
@@ -227,8 +227,8 @@ export async function* readItems(path: string): AsyncGenerator<JournalItem> {
   for (const file of await listFiles(path)) {
     let number = 0;
     for await (const { text } of readLines(file, 0)) {
-      const place = `${file.path}:${(number += 1)}`;
-      const line = parseLine(text, place)?.line;
+      const location = `${file.path}:${(number += 1)}`;
+      const line = parseLine(text, location)?.line;
       if (line === undefined || 'v' in line || isControlLine(line)) continue;
       if ('outcome' in line) {
         const entry = waiting.get(identify(line));
@@ -236,7 +236,7 @@ export async function* readItems(path: string): AsyncGenerator<JournalItem> {
         continue;
       }
       // Lines between sends wait too, because the order shows which send follows which.
-      waiting.set('payoutId' in line ? identify(line) : place, line);
+      waiting.set('payoutId' in line ? identify(line) : location, line);
       for (const [key, oldest] of waiting) {
         if (waiting.size <= MAX_WAITING_ITEMS) break;
         waiting.delete(key);

@@ -148,22 +148,22 @@ export interface StoredLine {
 }
 
 /**
- * @param place - for the error
+ * @param location - for the error
  * @returns undefined for a torn line, whose send was never written
  * @throws UnsupportedFormatError for a header of another format; Error for an invalid line
  */
-export function parseLine(text: string, place: string): StoredLine | undefined {
+export function parseLine(text: string, location: string): StoredLine | undefined {
   if (isTorn(text)) return undefined;
   const json = readJson(text);
   const parsed = findSchema(json).safeParse(json);
   const chained = prevField.safeParse(json);
   if (!parsed.success || !chained.success) {
     throw new Error(
-      `The send journal cannot be read at ${place}. Nothing may be sent without it; see docs/runbooks/journal.md.`,
+      `The send journal cannot be read at ${location}. Nothing may be sent without it; see docs/runbooks/journal.md.`,
     );
   }
   const line = parsed.data;
-  if ('v' in line && line.v !== STORED_FORMAT) throw otherFormat(`send journal at ${place}`, line.v);
+  if ('v' in line && line.v !== STORED_FORMAT) throw otherFormat(`send journal at ${location}`, line.v);
   return { line: line as JournalLine, prev: chained.data.prev };
 }
 
@@ -171,10 +171,10 @@ export function parseLine(text: string, place: string): StoredLine | undefined {
  * Parses a send or an outcome without checking it, which would take most of the time. Its writer checked it before
  * writing (see `FileSendJournal`), and the next line names it by its hash.
  */
-export function parseWrittenLine(text: string, place: string): StoredLine | undefined {
-  if (!text.startsWith(ATTEMPT_START)) return parseLine(text, place);
+export function parseWrittenLine(text: string, location: string): StoredLine | undefined {
+  if (!text.startsWith(ATTEMPT_START)) return parseLine(text, location);
   const json = readJson(text) as (JournalLine & { readonly prev?: unknown }) | undefined;
-  if (typeof json?.prev !== 'string') return parseLine(text, place);
+  if (typeof json?.prev !== 'string') return parseLine(text, location);
   return { line: json, prev: [json.prev] };
 }
 

@@ -1,4 +1,4 @@
-import type { JournalHead, JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
+import type { JournalHead, JournalLocation, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
   ActsLine,
   JournaledLedger,
@@ -77,7 +77,7 @@ export class JournalDamagedError extends Error {}
 
 export function describeJournal(
   { journalId, ledger, knownReplicas: replicas }: ReadableJournal,
-  { host, dir }: JournalPlace,
+  { host, dir }: JournalLocation,
   at: number,
 ): KnownJournal {
   const known = { journalId, host, dir, sends: ledger?.sends ?? 0, token: ledger?.token ?? '', at };

@@ -93,7 +93,7 @@ export interface UnkeptPayouts {
 }
 
 /** A send journal, as the ledger knows it. */
-export interface KnownJournal extends JournalPlace {
+export interface KnownJournal extends JournalLocation {
   readonly journalId: string;
   /** The number and token of its last entry; 0 and '' while it has none. */
   readonly sends: number;
@@ -121,7 +121,7 @@ export interface JournalHead {
 }
 
 /** Where a send journal is, for operators. */
-export interface JournalPlace {
+export interface JournalLocation {
   readonly host: string;
   readonly dir: string;
 }
@@ -131,7 +131,7 @@ export interface JournalPlace {
  * - `ledger`: the ledger does not know sends that the journal has. It came back older, or empty.
  * - `journal`: the journal lost entries: its file was deleted, truncated or replaced.
  */
-export interface Objection extends JournalPlace {
+export interface Objection extends JournalLocation {
   readonly journalId: string;
   readonly kind: 'ledger' | 'journal';
   readonly reason: string;

@@ -194,7 +194,7 @@ function toAdoptable(
     acts: journal.acts,
     peers: journal.peers,
     knownReplicas: journal.knownReplicas,
-    place: { host: hostname(), dir: resolve(dir) },
+    location: { host: hostname(), dir: resolve(dir) },
     lastSends: (limit) => journal.lastSends(limit),
     items: () => journal.items(),
     ...writes,

@@ -8,7 +8,7 @@ import type { Actor } from '../ledger/payout.js';
 import type { AdoptedPayout, HighestKnown, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
 import type {
   EndedPayout,
-  JournalPlace,
+  JournalLocation,
   KnownJournal,
   Objection,
   SenderLedger,
@@ -37,7 +37,7 @@ export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findF
 }
 
 export interface AdoptableJournal extends ReadableJournal, JournalItems {
-  readonly place: JournalPlace;
+  readonly location: JournalLocation;
   bind(ledger: JournaledLedger): Promise<void>;
   notePeers(peers: readonly JournalPeer[]): Promise<void>;
 }
@@ -226,8 +226,10 @@ export async function carryOutAdoption(
   const bookmarks = [plan.bookmark, await ledger.readBookmark()];
   // The plan is complete, so the unnamed journal of format 1 was read or is given up.
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
-  const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
-  const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
+  const locations = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
+  const read = journals.map((journal) =>
+    describeJournal(journal, locations.get(journal.journalId) ?? journal.location, at),
+  );
   const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks, act, inFlightMs);
   const { epoch, sendCount, token } = raised;
   const binding = { ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true } as const;
@@ -247,9 +249,9 @@ function toSendToAdopt({ outcome, ...send }: JournalEntry): SendToAdopt {
 }
 
 function toObjection(journal: AdoptableJournal, { reasons }: AdoptionPlan, at: number): Objection {
-  const { journalId, ledger, place } = journal;
+  const { journalId, ledger, location } = journal;
   const reason = reasons[0] ?? 'an operator adopts the ledger';
-  return { journalId, kind: 'ledger', reason, ...place, sends: ledger?.sends ?? 0, at };
+  return { journalId, kind: 'ledger', reason, ...location, sends: ledger?.sends ?? 0, at };
 }
 
 /** Once the sends behind a gap are in the ledger, only this objection reports the gap after an interruption. */

@@ -8,10 +8,10 @@ import type { AccountQueues } from './account-queues.js';
 import type { OutboxRelay } from './outbox-relay.js';
 import {
   type CompactMap,
-  type JobPlace,
+  type JobPosition,
   JobRecords,
   type JobSuspect,
-  readJobPlaces,
+  readJobPositions,
   readSortedSet,
 } from './job-records.js';
 import { toJobId, type PayoutQueues } from './payout-queues.js';
@@ -27,7 +27,7 @@ interface Candidate {
 
 interface Check {
   readonly state: StateWithJob;
-  readonly places: CompactMap<JobPlace>;
+  readonly positions: CompactMap<JobPosition>;
   readonly outboxed: ReadonlySet<string>;
   readonly signal: AbortSignal;
 }
@@ -66,8 +66,8 @@ export class JobReconciler {
     const [, last] = await ask(redis.zrange(index, '0', '0', 'REV', 'WITHSCORES'));
     if (last === undefined) return 0;
     const outboxed = await this.#readOutboxed(signal);
-    const places = await readJobPlaces(redis, this.#queues.queueOf(state), signal);
-    const check: Check = { state, places, outboxed, signal };
+    const positions = await readJobPositions(redis, this.#queues.queueOf(state), signal);
+    const check: Check = { state, positions, outboxed, signal };
     let recreated = 0;
     for (let after = '-inf'; !isAborted(signal);) {
       const page = await ask(redis.zrange(index, after, last, 'BYSCORE', 'LIMIT', 0, STEP, 'WITHSCORES'));
@@ -91,7 +91,7 @@ export class JobReconciler {
   }
 
   async #checkPage(payoutIds: readonly string[], check: Check): Promise<number> {
-    const { state, places, outboxed, signal } = check;
+    const { state, positions, outboxed, signal } = check;
     const candidates = await this.#findCandidates(
       state,
       payoutIds.filter((payoutId) => !outboxed.has(`${state} ${payoutId}`)),
@@ -101,7 +101,7 @@ export class JobReconciler {
       candidates.map(({ jobId }) => jobId),
     );
     const suspects = candidates.filter(
-      ({ jobId }, index) => kinds[index] !== 'live' || places.get(jobId) === undefined,
+      ({ jobId }, index) => kinds[index] !== 'live' || positions.get(jobId) === undefined,
     );
     let recreated = 0;
     for (let start = 0; start < suspects.length && !isAborted(signal); start += REPAIRED_TOGETHER) {
@@ -119,7 +119,7 @@ export class JobReconciler {
     });
   }
 
-  async #recreate(suspects: readonly Candidate[], { state, places }: Check): Promise<number> {
+  async #recreate(suspects: readonly Candidate[], { state, positions }: Check): Promise<number> {
     // A payout leaves its state before its job ends, so a payout still in the state has lost its job.
     const payouts = await readReadable(
       this.#ledger.connection,
@@ -135,7 +135,7 @@ export class JobReconciler {
     const waiting = payouts.filter((payout) => payout.state === state && suspected.has(toJobId(payout)));
     const outcomes = await this.#records.clearOrphans(
       this.#queues.queueOf(state),
-      waiting.map((payout): JobSuspect => ({ jobId: toJobId(payout), place: places.get(toJobId(payout)) })),
+      waiting.map((payout): JobSuspect => ({ jobId: toJobId(payout), position: positions.get(toJobId(payout)) })),
     );
     await this.#relay.addJobs(
       state,

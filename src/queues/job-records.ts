@@ -15,7 +15,7 @@ type JobRecordKind = (typeof RECORD_KINDS)[number];
 
 export interface JobSuspect {
   readonly jobId: string;
-  readonly place: JobPlace | undefined;
+  readonly position: JobPosition | undefined;
 }
 
 /**
@@ -80,9 +80,9 @@ export class JobRecords {
     return outcomes;
   }
 
-  async #clearOrphan(queue: Queue, { jobId, place }: JobSuspect): Promise<SuspectOutcome> {
+  async #clearOrphan(queue: Queue, { jobId, position }: JobSuspect): Promise<SuspectOutcome> {
     const keys = [jobId, `${jobId}:lock`, ...STRUCTURES].map((name) => queue.toKey(name));
-    const seen = [place?.structure ?? '', place?.near === 'tail' ? -1 : 1];
+    const seen = [position?.structure ?? '', position?.near === 'tail' ? -1 : 1];
     const args = [jobId, SEARCHED_ENTRIES, ...seen];
     return pick(OUTCOMES, (await runQueueScript(this.#redis, 'clear-orphan-job', keys, args)) as number);
   }
@@ -129,22 +129,22 @@ export const JOB_STRUCTURES = [
   { name: 'paused', type: 'list' },
 ] as const;
 
-export interface JobPlace {
+export interface JobPosition {
   readonly structure: (typeof JOB_STRUCTURES)[number]['name'];
   /** The nearer end of the list; meaningless in a sorted set. */
   readonly near: 'head' | 'tail';
 }
 
 /**
- * Reads the place of every job of a queue, page by page. Jobs move meanwhile: a job in the map was there a moment ago.
+ * Reads the position of every job of a queue, page by page. Jobs move meanwhile: a job in the map was there a moment ago.
  * A missing one may have moved between two pages.
  */
-export async function readJobPlaces(
+export async function readJobPositions(
   redis: RedisClient,
   queue: Queue,
   signal: AbortSignal,
-): Promise<CompactMap<JobPlace>> {
-  const places = new CompactMap<JobPlace>();
+): Promise<CompactMap<JobPosition>> {
+  const positions = new CompactMap<JobPosition>();
   for (const { name: structure, type } of JOB_STRUCTURES) {
     const key = queue.toKey(structure);
     const half = type === 'list' ? (await ask(redis.llen(key))) / 2 : 0;
@@ -152,10 +152,10 @@ export async function readJobPlaces(
     for await (const { start, entries } of type === 'list'
       ? readList(redis, key, signal)
       : readSortedSet(redis, key, signal)) {
-      for (const jobId of entries) places.set(jobId, start < half ? head : tail);
+      for (const jobId of entries) positions.set(jobId, start < half ? head : tail);
     }
   }
-  return places;
+  return positions;
 }
 
 /** Minimum slots per entry. A fuller table is slower to search. */

@@ -161,7 +161,7 @@ export class OutboxRelay {
     const queue = this.#queues.queueOf(state);
     const kinds = await this.#records.readKinds(queue, waiting.map(toJobId));
     const dead = waiting.filter((_, index) => kinds[index] === 'dead');
-    const suspects = dead.map((payout) => ({ jobId: toJobId(payout), place: undefined }));
+    const suspects = dead.map((payout) => ({ jobId: toJobId(payout), position: undefined }));
     const outcomes = await this.#records.clearOrphans(queue, suspects);
     const missing = [
       ...waiting.filter((_, index) => kinds[index] === 'none'),

@@ -135,11 +135,11 @@ export class PayoutQueues {
 
   async #isWithinReach(jobId: string): Promise<boolean> {
     const key = (name: string): string => this.withdraw.toKey(name);
-    const [length, place, ...scores] = (await pipelined(this.#connection, (pipeline) => {
+    const [length, position, ...scores] = (await pipelined(this.#connection, (pipeline) => {
       pipeline.llen(key('wait')).lpos(key('wait'), jobId, 'MAXLEN', LIST_REACH);
       for (const name of ['failed', 'completed', 'delayed', 'prioritized']) pipeline.zscore(key(name), jobId);
     })) as [number, ...(number | string | null)[]];
-    return length <= LIST_REACH || [place, ...scores].some((found) => found !== null);
+    return length <= LIST_REACH || [position, ...scores].some((found) => found !== null);
   }
 
   /**

@@ -319,7 +319,7 @@ function openWorker(account: AccountOptions, options: CoreWorkerOptions, shared:
     redisClocks,
     hindrance: () => redisState.hindrance(ledger.connection.keys.ledger),
     acknowledgedReplicas: () => redisState.acknowledged(ledger.connection.keys.ledger),
-    journalPlace: { host: hostname(), dir: resolve(journalDir) },
+    journalLocation: { host: hostname(), dir: resolve(journalDir) },
     journalKeptMs: journalDays * DAY_MS,
     makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
     onBroken: endProcess,

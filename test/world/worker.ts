@@ -175,7 +175,7 @@ export function makeWorker({
   const runtime: SenderRuntime = {
     ...{ clock: process, senderLedger: ledger, journal, pacer, logger, guardMs: settings.guardMs },
     machineUptime: () => process.now(),
-    ...{ audience: 'test', journalPlace: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
+    ...{ audience: 'test', journalLocation: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
     relayOutbox: async () => Promise.resolve(0),
     onBroken: ({ message }) => {
       world.fail(message);

@@ -165,13 +165,13 @@ export class JournalAudit {
 
   /** From then on no process begins a send. */
   async object({ kind, reason }: LedgerMismatch): Promise<void> {
-    const { journal, journalPlace, senderLedger, clock } = this.#runtime;
+    const { journal, journalLocation, senderLedger, clock } = this.#runtime;
     const { journalId, ledger: known } = journal;
     await senderLedger.object({
       journalId,
       kind,
       reason,
-      ...journalPlace,
+      ...journalLocation,
       sends: known?.sends ?? 0,
       at: clock.wallNow(),
     });
@@ -191,14 +191,14 @@ export class JournalAudit {
 
   /** Whether this journal may lack earlier sends and no operator adopted it. Stops this process only. */
   async #findUnknowing(view: SenderView): Promise<string | undefined> {
-    const { journal, journalPlace } = this.#runtime;
+    const { journal, journalLocation } = this.#runtime;
     const { bornAt } = journal;
     if (bornAt === 0) return undefined;
     if (this.#isSigned) return (await cannotKnow(this.#runtime, view.journals)) ? describeUnadopted(bornAt) : undefined;
     if (journal.ledger !== undefined) return undefined;
-    const own = findOwnJournals(view, journalPlace.host);
+    const own = findOwnJournals(view, journalLocation.host);
     if (own.length === 0) return undefined;
-    return `Nothing is sent: ${describeLostJournal(own, journalPlace.dir)}. Stop the worker and restore the file, or set SEND_JOURNAL_DIR to its folder. If it is permanently lost, compare what waits with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
+    return `Nothing is sent: ${describeLostJournal(own, journalLocation.dir)}. Stop the worker and restore the file, or set SEND_JOURNAL_DIR to its folder. If it is permanently lost, compare what waits with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
   }
 
   /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere. */

@@ -131,10 +131,10 @@ export class LeaseKeeper {
   }
 
   async #takeOver(owner: string, view: SenderView): Promise<HeldLease | undefined> {
-    const { clock, senderLedger, journal, journalPlace, journalKeptMs, onlyWatches = false } = this.#runtime;
+    const { clock, senderLedger, journal, journalLocation, journalKeptMs, onlyWatches = false } = this.#runtime;
     if (onlyWatches) return undefined;
     const forgetBefore = clock.wallNow() - journalKeptMs;
-    const own = describeJournal(journal, journalPlace, clock.wallNow());
+    const own = describeJournal(journal, journalLocation, clock.wallNow());
     const lost = new AbortController();
     const stoodStill = this.#watchStandstill(lost);
     const acquiredFrom = clock.now();

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.js';
 import type { AccountSettings } from '../../base/settings.js';
 import type { WithdrawGateway } from '../../gateway/gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { JournalPlace, ReplicasSeen, SenderLedger } from '../../ledger/sender-ledger.js';
+import type { JournalLocation, ReplicasSeen, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Pacer } from './pacer.js';
 import type { SendAuthority } from './send-authority.js';
 import type { WorkerObserver } from './worker-observer.js';
@@ -17,7 +17,7 @@ export interface SenderRuntime {
   readonly clock: Clock;
   readonly senderLedger: SenderLedger;
   readonly journal: SendJournal;
-  readonly journalPlace: JournalPlace;
+  readonly journalLocation: JournalLocation;
   /** How long the journal's files are kept. */
   readonly journalKeptMs: number;
   readonly gateway: WithdrawGateway;

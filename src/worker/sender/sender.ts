@@ -188,7 +188,7 @@ export class Sender {
 
   /** @returns undefined if the ledger let the attempt begin */
   async #beginInLedger(attempt: BegunAttempt): Promise<SendReport | undefined> {
-    const { senderLedger, audience, journal, journalPlace, clock } = this.#runtime;
+    const { senderLedger, audience, journal, journalLocation, clock } = this.#runtime;
     const heldLease = this.#heldLease;
     const begun = await senderLedger.beginSend({
       ...attempt,
@@ -198,7 +198,7 @@ export class Sender {
       audience,
       heartbeat: heldLease.heartbeat(),
       ledgerId: heldLease.view.ledgerId,
-      journal: describeJournal(journal, journalPlace, clock.wallNow()),
+      journal: describeJournal(journal, journalLocation, clock.wallNow()),
     });
     if (begun.kind === 'paused') this.#pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, this.#check, this.recovery);

@@ -67,7 +67,7 @@ export class JournalFile {
     return [...entries.values()];
   }
 
-  toAdoptable(place: AdoptableJournal['place']): AdoptableJournal {
+  toAdoptable(location: AdoptableJournal['location']): AdoptableJournal {
     const view = new JournalView();
     for (const line of this.lines) view.note(line);
     const add = async (line: JournalLine) => {
@@ -79,7 +79,7 @@ export class JournalFile {
       ledger: view.ledger,
       acts: view.control.actCount,
       peers: view.peers,
-      place,
+      location,
       lastSends: (limit) => view.lastSends(limit),
       items: () => iterate(this.items()),
       bind: async (ledger) => add(ledger),

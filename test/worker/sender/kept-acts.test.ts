@@ -156,7 +156,7 @@ async function adopt() {
   const { journal, ledger } = rig;
   const adoptable: AdoptableJournal = {
     ...{ journalId: journal.journalId, ledger: journal.ledger, acts: journal.acts, peers: journal.peers },
-    place: { host: 'host-1', dir: '/journal' },
+    location: { host: 'host-1', dir: '/journal' },
     lastSends: (limit) => journal.lastSends(limit),
     items: async function* () {
       for (const line of journal.lines) if ('acts' in line || 'request' in line) yield await Promise.resolve(line);

@@ -103,7 +103,7 @@ export class LoopWorld {
       authority: options.authority,
       makeOwner: () => `${name}.${(owners += 1)}`,
       makeToken: () => `${name}-t${(tokens += 1)}`,
-      journalPlace: { host: `host-${name}`, dir: `/${name}` },
+      journalLocation: { host: `host-${name}`, dir: `/${name}` },
       logger: listeningLogger(said),
     });
     const pause = options.pause ?? (resumeAuthority && new KeptPause(runtime, resumeAuthority));
@@ -168,7 +168,7 @@ export class LeaseRig extends LoopWorld {
       clock: this.clock,
       senderLedger: hooked(this.ledger, this.before, this.after),
       settings: { quarantineMs: QUARANTINE_MS, ...settings },
-      ...{ journal: new MemoryJournal(MINE.journalId), journalPlace: MINE, makeOwner: () => 'me' },
+      ...{ journal: new MemoryJournal(MINE.journalId), journalLocation: MINE, makeOwner: () => 'me' },
       machineUptime: () => this.clock.now() + this.suspendedMs,
       ...{ logger: listeningLogger(this.logged), onlyWatches },
     });

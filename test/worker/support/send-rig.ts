@@ -65,7 +65,7 @@ export function makeRuntime(given: Given = {}): SenderRuntime & { readonly journ
     clock,
     senderLedger: new RigLedger({ clock, nextLedgerId: countLedgers() }),
     journal: new MemoryJournal(),
-    journalPlace: PLACE,
+    journalLocation: PLACE,
     journalKeptMs: DAY_MS,
     gateway: new ScriptedGateway(clock),
     audience: 'test',
