@@ -62,8 +62,9 @@ function judge(rows: readonly ReturnType<typeof toRow>[], count: number): Figure
 }
 
 function toRow({ name }: Fault, engine: string, outcome: Outcome | undefined) {
-  const { arrivals = NaN, paidTwice = NaN, tooClose = NaN, misled = NaN, lost = NaN, asks = NaN } = outcome ?? {};
-  return { fault: name, engine, arrivals, paidTwice, tooClose, misled, lost, asks };
+  const { arrivals = NaN, paidTwice = NaN, misled = NaN, lost = NaN, asks = NaN } = outcome ?? {};
+  const { tooClose = NaN, shortestMs = NaN, closeGapsMs = [] } = outcome ?? {};
+  return { fault: name, engine, arrivals, paidTwice, tooClose, shortestMs, closeGapsMs, misled, lost, asks };
 }
 
 function opener(peer: Peer, careful: boolean): OpenEngine {

@@ -12,6 +12,10 @@ export interface Outcome {
   readonly arrivals: number;
   readonly paidTwice: number;
   readonly tooClose: number;
+  /** The shortest gap between two arrivals. */
+  readonly shortestMs: number;
+  /** The gaps that are too close, the shortest first. */
+  readonly closeGapsMs: readonly number[];
   /** Paid to another recipient than the merchant's. */
   readonly misled: number;
   /** Never at the gateway, and the engine shows nothing that is left to do. */
@@ -103,10 +107,15 @@ function countOutcome(
   const count = (holds: (payout: SamplePayout) => boolean) => payouts.filter(holds).length;
   const isShown = ({ payoutId }: SamplePayout, ...kinds: readonly Shown[]) =>
     kinds.includes(shown.get(payoutId) ?? 'missing');
+  const gapsMs = gapsOf(arrivals.map(({ atMs }) => atMs)).sort((one, other) => one - other);
+  const close = gapsMs.filter((gapMs) => gapMs < SECOND_MS);
   return {
     arrivals: arrivals.length,
     paidTwice: count((payout) => of(payout).length > 1),
-    tooClose: gapsOf(arrivals.map(({ atMs }) => atMs)).filter((gapMs) => gapMs < SECOND_MS).length,
+    tooClose: close.length,
+    // Rounded down: 999.6 is too close.
+    shortestMs: Math.floor(gapsMs[0] ?? NaN),
+    closeGapsMs: close.map(Math.floor),
     misled: count((payout) => of(payout).some(({ addressTo }) => addressTo !== payout.addressTo)),
     lost: count((payout) => of(payout).length === 0 && isShown(payout, 'done', 'missing')),
     asks: count((payout) => isShown(payout, 'asks', 'waits')),

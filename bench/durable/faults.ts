@@ -35,7 +35,8 @@ export interface Fault {
 /** Whom a forged payout would pay. */
 export const THIEF = '0x000000000000000000000000000000000000dEaD';
 
-const PAUSE_MS = 60_000;
+/** Longer than BullMQ takes to miss a worker: up to 60 s. */
+const PAUSE_MS = 75_000;
 /** So long that a worker killed meanwhile has not had the response. */
 const SLOW_RESPONSE_MS = 250;
 const LATE_MS = 2_500;

@@ -1,12 +1,13 @@
 // BullMQ: https://docs.bullmq.io/guide/rate-limiting. With care: one job at a time over all workers
-// (https://docs.bullmq.io/guide/queues/global-concurrency), a second of rest within the job, and a job whose worker ended
-// fails instead of a second run (`maxStalledCount`, https://docs.bullmq.io/guide/jobs/stalled).
+// (https://docs.bullmq.io/guide/queues/global-concurrency), rest within the job, a job whose worker ended fails instead of
+// a second run (`maxStalledCount`, https://docs.bullmq.io/guide/jobs/stalled), and a job that lost its lock is aborted
+// (https://docs.bullmq.io/guide/workers/cancelling-jobs).
 import { setTimeout as delay } from 'node:timers/promises';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
+import { INTERVAL_MS, restAfter, startDeadline } from './care.mjs';
 
 const QUEUE = 'payouts';
-const INTERVAL_MS = 1_000;
 
 const connect = ({ url }) => ({ url, maxRetriesPerRequest: null });
 
@@ -40,19 +41,32 @@ export async function openClient({ url, careful }) {
 const STATES = { completed: 'done', failed: 'asks', unknown: 'missing' };
 
 export async function work({ url, careful }, withdraw) {
-  const care = careful ? { maxStalledCount: 0 } : {};
   const worker = new Worker(
     QUEUE,
-    async ({ data }) => {
-      try {
-        await withdraw(data);
-      } finally {
-        if (careful) await delay(INTERVAL_MS);
-      }
+    careful
+      ? async ({ data }, _token, signal) => payThenRest(withdraw, data, signal)
+      : async ({ data }) => withdraw(data),
+    {
+      connection: connect({ url }),
+      limiter: { max: 1, duration: INTERVAL_MS },
+      ...(careful && { maxStalledCount: 0 }),
     },
-    { connection: connect({ url }), limiter: { max: 1, duration: INTERVAL_MS }, ...care },
   );
   worker.on('error', () => undefined);
+  worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach((jobId) => worker.cancelJob(jobId, 'its lock is lost')));
   await worker.waitUntilReady();
   return async () => worker.close();
+}
+
+/** The rest of a job whose worker ended is the time until BullMQ misses it. */
+async function payThenRest(withdraw, payout, signal) {
+  let failure;
+  try {
+    return await withdraw(payout, startDeadline(signal));
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    await delay(restAfter(failure));
+  }
 }

@@ -1,20 +1,14 @@
 // Restate: a virtual object runs one call for each key at a time (https://docs.restate.dev/foundations/services). Restate
 // has no rate limit, so the object of the account pays in a durable step and then sleeps for a second, durably. With care:
-// a first step keeps which process began, and another one, which would pay a second time, fails instead.
+// a first step keeps which attempt began, and another one, which would pay a second time, fails instead; an attempt that
+// Restate has given up (`attemptCompletedSignal`) no longer pays.
 import { randomUUID } from 'node:crypto';
 import * as restate from '@restatedev/restate-sdk';
 import * as clients from '@restatedev/restate-sdk-clients';
-
-// Its SDK needs Node 22, and development works on 20 too.
-Promise.withResolvers ??= function () {
-  const parts = {};
-  parts.promise = new this((resolve, reject) => Object.assign(parts, { resolve, reject }));
-  return parts;
-};
+import { INTERVAL_MS, notKnown, restAfter, startDeadline } from './care.mjs';
 
 const OBJECT = { name: 'account' };
 const KEY = 'merchant';
-const INTERVAL_MS = 1_000;
 
 export async function openClient({ url, adminUrl }) {
   const account = clients.connect({ url }).objectSendClient(OBJECT, KEY);
@@ -49,30 +43,35 @@ async function query(adminUrl, text) {
 }
 
 export async function work({ careful, port }, withdraw) {
-  const self = randomUUID();
-  const pay = async (context, payout) => {
-    const begunBy = careful ? await context.run('begin', () => self) : self;
-    let failure;
-    try {
-      await context.run('withdraw', async () => payOnce(withdraw, payout, begunBy === self));
-    } catch (error) {
-      if (!(error instanceof restate.TerminalError)) throw error;
-      failure = error;
-    }
-    await context.sleep(INTERVAL_MS);
-    if (failure !== undefined) throw failure;
-  };
-  const object = restate.object({ ...OBJECT, handlers: { pay } });
-  await restate.serve({ services: [object], port });
+  const handlers = { pay: async (context, payout) => (careful ? payWithCare : pay)(context, withdraw, payout) };
+  await restate.serve({ services: [restate.object({ ...OBJECT, handlers })], port });
   return async () => undefined;
 }
 
-/** Its errors are terminal: otherwise it would be tried again, and whether it is paid is not known. */
-async function payOnce(withdraw, payout, isFirst) {
-  if (!isFirst) throw new restate.TerminalError('its process ended: whether it is paid is not known');
-  try {
-    return await withdraw(payout);
-  } catch (error) {
-    throw new restate.TerminalError(error.message);
-  }
+async function pay(context, withdraw, payout) {
+  await inStep(
+    context,
+    async () => withdraw(payout),
+    () => INTERVAL_MS,
+  );
+}
+
+async function payWithCare(context, withdraw, payout) {
+  const self = randomUUID();
+  const mayWrite = startDeadline(context.request().attemptCompletedSignal);
+  const begunBy = await context.run('begin', () => self);
+  const payOnce = async () => {
+    if (begunBy !== self) throw notKnown();
+    return withdraw(payout, mayWrite);
+  };
+  await inStep(context, payOnce, restAfter);
+}
+
+/** Errors are terminal: otherwise it would be tried again, and whether it is paid is not known. Then it rests. */
+async function inStep(context, work, restOf) {
+  const result = await context.run('withdraw', async () =>
+    work().catch(({ message, isKnown = false }) => ({ failure: { message, isKnown } })),
+  );
+  await context.sleep(restOf(result.failure));
+  if (result.failure !== undefined) throw new restate.TerminalError(result.failure.message);
 }
