@@ -53,9 +53,9 @@ function findTwice(): string[] {
 function findImporters(): ReadonlyMap<string, ReadonlySet<string>> {
   const importers = new Map<string, Set<string>>();
   for (const file of readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts')) continue;
+    if (!/\.c?ts$|\.cjs$/.test(file)) continue;
     const text = readFileSync(`${root}src/${file}`, 'utf8');
-    for (const [, name = ''] of text.matchAll(/(?:from|import\() ?'((?:@[^/']+\/)?[^./'][^/']*)/g)) {
+    for (const [, name = ''] of text.matchAll(/(?:from |import\(|require\()'((?:@[^/']+\/)?[^./'][^/']*)/g)) {
       const folder = file.split('/')[0] ?? '';
       importers.set(name, (importers.get(name) ?? new Set()).add(folder));
     }

@@ -10,7 +10,8 @@ const TEXTS = ['ledger/lua', 'queues', 'dashboard'].flatMap((folder) =>
 );
 
 writeFileSync('dist/base/source-path.cjs', renderTexts());
-copyFileSync('src/base/source-path.d.cts', 'dist/base/source-path.d.cts');
+for (const name of ['source-path.d.cts', 'late-yaml.cjs', 'late-yaml.d.cts'])
+  copyFileSync(`src/base/${name}`, `dist/base/${name}`);
 // The build is CommonJS (docs/decisions/0010-one-build-of-commonjs.md), unlike the source.
 writeFileSync('dist/package.json', '{ "type": "commonjs" }\n');
 writeFileSync(MAIN, loadLate(readFileSync(MAIN, 'utf8')));

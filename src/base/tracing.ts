@@ -3,17 +3,20 @@ import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
 import { callWatcher, type Logger } from './logger.js';
 
 /**
- * Spans through @opentelemetry/api. Until an application registers a provider, every call does nothing. A provider that
- * throws is counted as a watcher, and changes nothing.
+ * Spans through @opentelemetry/api. Until an application registers a provider, the API is not even loaded and every call
+ * does nothing. A provider that throws is counted as a watcher, and changes nothing.
  */
 
 type Api = typeof Otel;
 
 let api: Api | undefined;
 
-/** Loads the API, which a process needs only once it works. Without it there are no spans. */
+/** Where every copy of the API's version 1 keeps what an application registers, so that copies find each other. */
+const REGISTERED = Symbol.for('opentelemetry.js.api.1');
+
+/** Loads the API if an application has registered something with it. Otherwise there are no spans, at no cost. */
 export async function loadTracing(): Promise<void> {
-  api ??= await import('@opentelemetry/api');
+  if (REGISTERED in globalThis) api ??= await import('@opentelemetry/api');
 }
 
 export interface SpanOptions {

@@ -1,7 +1,7 @@
-import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { InvalidConfigError, type Problem } from '../../base/errors.js';
 import { keyNameField, personField, toProblem } from '../../base/fields.js';
+import { loadYaml } from '../../base/late-yaml.cjs';
 import type { Audience } from './audience.js';
 import { readNamedBy, readPublicBytes } from './current-file.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
@@ -182,6 +182,7 @@ export function readKeyringFile(path: string, field = 'keyring'): Keyring {
 const PUBLIC_ONLY = '. A keyring holds public keys only, and its readers are not the owner of a key';
 
 function parseYaml(text: string): unknown {
+  const { parse, YAMLParseError } = loadYaml();
   try {
     return parse(text);
   } catch (error) {
