@@ -1,10 +1,11 @@
 // `npm run check:package`: packs the package as it would be published, installs the tarball beside the applications of
 // test/package in a folder outside the repository, and runs them. It needs the npm registry and a redis-server.
 import { execFile } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { findTwice } from './find-twice.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entryPoints = Object.keys(manifest.exports).map((path) => manifest.name + path.slice(1));
@@ -25,6 +26,7 @@ try {
     ['attw', async () => run('npx', ['attw', filename])],
     ['import and require', async () => Promise.all(entryPoints.map(compareModuleSystems))],
     ['payouts', checkCommand],
+    ['npm ls of a fresh install', async () => checkFreshInstall(filename)],
     ...applications,
   ].values();
   // Two at a time: each waits for a payout, and few machines have a single processor.
@@ -69,6 +71,21 @@ async function checkCommand() {
   await run('npx', ['payouts', '--help']);
   const printed = (await run('npx', ['payouts', '--version'])).trim();
   if (printed !== manifest.version) throw new Error(`payouts --version prints ${printed}, not ${manifest.version}`);
+}
+
+/** Without the applications' packages, which may need other versions. */
+async function checkFreshInstall(filename) {
+  const fresh = mkdtempSync(join(tmpdir(), 'payout-queue-fresh-'));
+  try {
+    writeFileSync(join(fresh, 'package.json'), '{ "private": true }');
+    await run('npm', ['install', '--no-audit', '--no-fund', join(folder, filename)], fresh);
+    await run('npm', ['ls', '--all'], fresh);
+    const { packages } = JSON.parse(readFileSync(join(fresh, 'node_modules/.package-lock.json'), 'utf8'));
+    const problems = findTwice(packages);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+  } finally {
+    rmSync(fresh, { recursive: true });
+  }
 }
 
 async function run(program, args, cwd = folder) {

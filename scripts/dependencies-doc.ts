@@ -2,20 +2,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { replaceBetween } from './between-marks.js';
+import { findTwice } from './find-twice.js';
 import { markdownTable } from './markdown-table.js';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const [BEGIN, END] = ['<!-- dependencies, by `npm run docs` -->\n', '<!-- end of dependencies -->'];
 
-/** Packages that an application installs twice, because of what another package needs. */
-const TWICE: Readonly<Record<string, string>> = {
-  'mime-types': "axios's form-data takes version 2, Express version 3",
-  'mime-db': 'the data of mime-types',
-};
-
 /** @returns the text with the table; a problem for each dependency that nothing imports, or that is installed twice */
 export function renderDependencies(text: string): { text: string; problems: readonly string[] } {
   const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { dependencies: object };
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+    packages: Parameters<typeof findTwice>[0];
+  };
   const names = Object.keys(dependencies);
   const importers = findImporters();
   const foldersOf = (name: string) => [...(importers.get(name.replace(/^@types\//, '')) ?? [])].sort();
@@ -26,27 +24,9 @@ export function renderDependencies(text: string): { text: string; problems: read
       ...names
         .filter((name) => foldersOf(name).length === 0)
         .map((name) => `nothing in src imports the dependency ${name}: remove it from package.json`),
-      ...findTwice(),
+      ...findTwice(packages),
     ],
   };
-}
-
-/** Of what an application installs. */
-function findTwice(): string[] {
-  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
-    packages: Record<string, { dev?: true; version?: string }>;
-  };
-  const versions = new Map<string, string[]>();
-  for (const [path, { dev, version = '' }] of Object.entries(packages)) {
-    if (path === '' || dev) continue;
-    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-    versions.set(name, [...(versions.get(name) ?? []), version]);
-  }
-  return [...versions].flatMap(([name, all]) => {
-    if (all.length === 1 && name in TWICE) return [`${name} is installed once: remove it from TWICE`];
-    if (all.length === 1 || name in TWICE) return [];
-    return [`${name} is installed ${all.length} times (${all.join(', ')}): let one version do`];
-  });
 }
 
 /** @returns the folders of src by the package that they import */
