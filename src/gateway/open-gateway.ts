@@ -13,6 +13,7 @@ export type { GatewayClientOptions } from './exchange/client-options.js';
 export { createGatewayClient, type GatewayClient } from './v1/client.js';
 export type { Approve, CurrencyItem } from './response-fields.js';
 export type { TransactionStatus } from './v1/endpoints.js';
+export { hearHttpStatus } from './http-status.js';
 export { findFaults, type OwnGatewayLimits, ownGatewayRule } from './own-gateway.js';
 
 /** How an account reaches its gateway: by address and key of an API, or through an object of its own. */

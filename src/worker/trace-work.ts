@@ -45,6 +45,12 @@ function payoutAttributes(platformId: number, payoutId: string) {
 
 const FAILED: ReadonlySet<string> = new Set(['unavailable', 'invalid']);
 
+/** As the HTTP conventions have it: the status is the type of an error, if one came. */
+function errorOf({ outcome, httpStatus = 0 }: NonNullable<GatewayCall['end']>): string | undefined {
+  if (httpStatus >= 400) return String(httpStatus);
+  return FAILED.has(outcome) ? outcome : undefined;
+}
+
 /**
  * The same observer, whose measurements are spans too, within a trace.
  * @param baseUrl - of the gateway, if it has one
@@ -71,9 +77,14 @@ export function traceMeasurements(
       if (end === undefined) {
         open.set(asked, beginSpan(`POST /${endpoint}`, { kind: 'client', attributes: describe(endpoint) }));
       } else {
-        const failed = FAILED.has(end.outcome);
-        const attributes = { 'payouts.outcome': end.outcome, ...(failed && { 'error.type': end.outcome }) };
-        open.get(asked)?.end(attributes, failed);
+        const { outcome, httpStatus } = end;
+        const error = errorOf(end);
+        const attributes = {
+          'payouts.outcome': outcome,
+          ...(httpStatus !== undefined && { 'http.response.status_code': httpStatus }),
+          ...(error !== undefined && { 'error.type': error }),
+        };
+        open.get(asked)?.end(attributes, error !== undefined);
       }
       observer.gatewayCalled?.(asked);
     },

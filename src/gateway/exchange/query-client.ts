@@ -10,6 +10,7 @@ import {
   GatewayUnavailableError,
 } from '../gateway.js';
 import { type GatewayAccess, post, type SignedRequest } from './exchange-once.js';
+import { noteHttpStatus } from '../http-status.js';
 import { parseResponse, type RawResponse, type ResponseFields } from './responses.js';
 
 /** A query in the words of one API: its content was checked, and is signed. */
@@ -46,6 +47,7 @@ export function createQueryClient({ baseUrl, timeoutMs, ca, logger, clock }: Gat
         log.debug({ durationMs: Math.round(clock.now() - startedAtMs), outcome: 'unavailable' }, 'gateway called');
         throw error;
       });
+      noteHttpStatus(raw.status);
       const response = parseResponse(raw);
       const durationMs = Math.round(clock.now() - startedAtMs);
       log.debug({ httpStatus: raw.status, durationMs, outcome: response.kind }, 'gateway called');

@@ -8,6 +8,7 @@ import {
   type WithdrawOutcome,
   type WithdrawRequest,
 } from '../gateway.js';
+import { noteHttpStatus } from '../http-status.js';
 import { exchangeOnce, type Exchange, type GatewayAccess, type SignedRequest } from './exchange-once.js';
 import type { RawResponse } from './responses.js';
 import { GuardedSocket, type OpenSocket } from './socket.js';
@@ -88,6 +89,7 @@ async function withdrawOnce(
   const finding = find(exchange, classify, redact);
   // Otherwise something before the gateway may have responded, and the kernel may still have the request.
   if (finding.outcome.kind === 'accepted' || finding.outcome.kind === 'rejected') socket.markAnswered();
+  if (exchange.kind === 'responded') noteHttpStatus(exchange.response.status);
   // Log only once the outcome is certain: a logger that throws must not change it.
   logCall(access.logger.child({ requestId: randomUUID(), endpoint: path }), exchange, finding);
   return finding.outcome;

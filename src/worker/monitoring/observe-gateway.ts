@@ -7,8 +7,10 @@ import {
   type WithdrawConnection,
   type WithdrawOutcome,
 } from '../../gateway/gateway.js';
+import { hearHttpStatus } from '../../gateway/open-gateway.js';
 import type { GatewayCall, WorkerObserver } from '../sender/worker-observer.js';
 
+type EndCall = (outcome: Outcome, httpStatus?: number) => void;
 type Outcome = NonNullable<GatewayCall['end']>['outcome'];
 
 const WITHDRAW_OUTCOMES = {
@@ -26,22 +28,23 @@ export function observeGateway(
 ): Gateway {
   if (gatewayCalled === undefined) return gateway;
 
-  const begin = (endpoint: GatewayCall['endpoint'], startedAt = clock.now()): ((outcome: Outcome) => void) => {
+  const begin = (endpoint: GatewayCall['endpoint'], startedAt = clock.now()): EndCall => {
     const call: GatewayCall = { endpoint };
     gatewayCalled(call);
-    return (outcome) => {
-      call.end = { outcome, durationMs: clock.now() - startedAt };
+    return (outcome, httpStatus) => {
+      call.end = { outcome, durationMs: clock.now() - startedAt, httpStatus };
       gatewayCalled(call);
     };
   };
-  const observe = async <Result>(endpoint: GatewayCall['endpoint'], query: Promise<Result>): Promise<Result> => {
+  const observe = async <Result>(endpoint: GatewayCall['endpoint'], query: () => Promise<Result>): Promise<Result> => {
     const end = begin(endpoint);
+    const heard: Parameters<typeof hearHttpStatus>[0] = {};
     try {
-      const result = await query;
-      end('answered');
+      const result = await hearHttpStatus(heard, query);
+      end('answered', heard.httpStatus);
       return result;
     } catch (error) {
-      end(failureOf(error));
+      end(failureOf(error), heard.httpStatus);
       throw error;
     }
   };
@@ -63,17 +66,14 @@ export function observeGateway(
         throw error;
       }
     },
-    probe: async (signal) => observe('balance', gateway.probe(signal)),
-    getStatus: async (gatewayId) => observe('transactionstatus', gateway.getStatus(gatewayId)),
-    readCurrencies: async () => observe('currencies', gateway.readCurrencies()),
-    readBalances: async (currencies) => observe('balance', gateway.readBalances(currencies)),
+    probe: async (signal) => observe('balance', async () => gateway.probe(signal)),
+    getStatus: async (gatewayId) => observe('transactionstatus', async () => gateway.getStatus(gatewayId)),
+    readCurrencies: async () => observe('currencies', async () => gateway.readCurrencies()),
+    readBalances: async (currencies) => observe('balance', async () => gateway.readBalances(currencies)),
   };
 }
 
-function observeConnection(
-  connection: WithdrawConnection,
-  begin: () => (outcome: Outcome) => void,
-): WithdrawConnection {
+function observeConnection(connection: WithdrawConnection, begin: () => EndCall): WithdrawConnection {
   return {
     resendsForMs: connection.resendsForMs,
     get usable() {
@@ -81,8 +81,9 @@ function observeConnection(
     },
     async withdraw(request, options) {
       const end = begin();
-      const outcome = await connection.withdraw(request, options);
-      end(WITHDRAW_OUTCOMES[outcome.kind]);
+      const heard: Parameters<typeof hearHttpStatus>[0] = {};
+      const outcome = await hearHttpStatus(heard, async () => connection.withdraw(request, options));
+      end(WITHDRAW_OUTCOMES[outcome.kind], heard.httpStatus);
       return outcome;
     },
     reset: (reason) => {

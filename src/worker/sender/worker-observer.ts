@@ -11,6 +11,8 @@ export interface GatewayCall {
   end?: {
     readonly outcome: 'answered' | 'rejected' | 'unavailable' | 'invalid' | 'not_sent';
     readonly durationMs: number;
+    /** Of the response; undefined if none came, or an own gateway does not use HTTP. */
+    readonly httpStatus?: number | undefined;
   };
 }
 
