@@ -54,18 +54,25 @@ async function poll(
 
 const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
 
-it('a final state whose receipt cannot be signed is recorded without one, and told as an error', async () => {
-  await bring();
-  const logger = recordingLogger();
-  const hanging = { name: 'worker-1', sign: async () => Promise.reject(new SignerError('it did not answer')) };
-  const report = await poll({ approve: 1, ...ITS_OWN }, logger, undefined, hanging);
-  expect(report).toMatchObject({ kind: 'polled', state: 'completed', receiptFailure: 'it did not answer' });
-  expect(await account.ledger.get('p')).toMatchObject({ state: 'completed' });
-  expect((await account.ledger.get('p'))?.receipt).toBeUndefined();
-  expect(logger.lines.map(({ message }) => message)).toContain('payout ended without a receipt');
-  // A second poll finds it ended.
-  expect(await poll({ approve: 1, ...ITS_OWN }, logger, undefined, hanging)).toMatchObject({ kind: 'skipped' });
-});
+it.each([
+  ['refuses', async () => Promise.reject(new SignerError('no session')), 'no session'],
+  ['never answers', async () => new Promise<string>(() => undefined), 'The signer did not answer within 10 s'],
+])(
+  'a final state whose signer %s is recorded without a receipt, and told as an error',
+  async (_, sign, message) => {
+    const signer = { name: 'worker-1', sign };
+    await bring();
+    const logger = recordingLogger();
+    const report = await poll({ approve: 1, ...ITS_OWN }, logger, undefined, signer);
+    expect(report).toMatchObject({ kind: 'polled', state: 'completed', receiptFailure: message });
+    expect(await account.ledger.get('p')).toMatchObject({ state: 'completed' });
+    expect((await account.ledger.get('p'))?.receipt).toBeUndefined();
+    expect(logger.lines.map(({ message }) => message)).toContain('payout ended without a receipt');
+    // A second poll finds it ended.
+    expect(await poll({ approve: 1, ...ITS_OWN }, logger, undefined, signer)).toMatchObject({ kind: 'skipped' });
+  },
+  30_000,
+);
 
 const OTHER = "the gateway's status is about another payment";
 const ANN = { by: 'ann', reason: 'the first transaction is another payment' };
