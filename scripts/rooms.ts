@@ -81,7 +81,8 @@ export const ROOMS: readonly Room[] = [
     is: 'lease, pace, send, recovery, on ports: `npm run simulate` runs exactly this',
     imports: [
       ...['base', 'gateway/gateway.ts'],
-      ...['ledger/order-id.ts', 'ledger/payout.ts', 'ledger/sender-ledger.ts', 'ledger/states.ts'],
+      ...['ledger/order-id.ts', 'ledger/order-look-up.ts'],
+      ...['ledger/payout.ts', 'ledger/sender-ledger.ts', 'ledger/states.ts'],
       'journal/control-journal.ts',
       ...['journal/find-mismatch.ts', 'journal/journal-line.ts', 'journal/journal-view.ts', 'journal/send-journal.ts'],
     ],

@@ -294,7 +294,8 @@ export const NOTIFY_SETTINGS = {
     section: 'notifications',
     variable: 'NOTIFY_EVENTS',
     rule: text,
-    default: 'failed,rejected,unknown,late_payment,tampering,balance_dropped,paused,resumed,objection,ledger_adopted',
+    default:
+      'failed,rejected,unknown,late_payment,other_payment,tampering,balance_dropped,paused,resumed,objection,ledger_adopted',
   },
   /** The body: `json` is signed and has all fields; `slack` and `telegram` are a line of text in their format. */
   notifyFormat: {

@@ -3,6 +3,7 @@ import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { ApprovalView } from '../control/approvals/approvable-payout.js';
+import { describeEvidence } from '../operator/describe-look-up.js';
 import type { ControlFiles } from './control/control-files.js';
 import type { Site } from './layout/layout.js';
 import type { Shown } from './layout/pieces.js';
@@ -39,8 +40,14 @@ export class PageContext {
   }
 
   async shown(): Promise<Shown> {
-    const { currencies } = await readGatewayFacts(this.connection);
-    return { currencies, explorers: this.explorers, wallNow: this.connection.clock.wallNow() };
+    const facts = await readGatewayFacts(this.connection);
+    const { currencies } = facts;
+    return {
+      currencies,
+      lookUpEvidence: describeEvidence(facts),
+      explorers: this.explorers,
+      wallNow: this.connection.clock.wallNow(),
+    };
   }
 
   notFound(request: Request, response: Response, text: string): void {

@@ -14,7 +14,7 @@ export interface PayoutIndex {
  *
  * | key | type | holds |
  * |---|---|---|
- * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has, time and payoutId of the last tampering |
+ * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has, time and payoutId of the last tampering, and of the last payment that was found to be another one |
  * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt without a response |
  * | `payout:<payoutId>` | hash | one payout with its history |
  * | `state:<state>` | sorted set; stream for a state that is never left, at a quarter of the size | payoutIds in the order in which they entered the state |
@@ -32,6 +32,7 @@ export interface PayoutIndex {
  * | `recheck` | set | payoutIds with a new approval or rejection, whose hold the worker must check again |
  * | `unkept` | sorted set | payouts that were cancelled or written off, and rejections by people (`FIELD PAYOUTID`), that no send journal has yet, by the time of that |
  * | `unreceipted` | sorted set | payouts that ended without a receipt, because the signer gave none, by the time of the last try |
+ * | `lookUps` | sorted set | payouts that may be `unknown` and that the gateway is asked for by order id, by the time of the next question |
  * | `statistics` | hash | counters derived from the events, with the last event counted; may be deleted at any time |
  * | `batches` | hash | batch → its sums by state (JSON), up to the same event, which the field '' names; may be deleted at any time |
  * | `gateway` | hash | the gateway's last data on currencies and balance, and how the balance compares with the payouts; may be deleted at any time |
@@ -98,6 +99,10 @@ export class LedgerKeys {
 
   get unreceipted(): string {
     return `${this.prefix}:unreceipted`;
+  }
+
+  get lookUps(): string {
+    return `${this.prefix}:lookUps`;
   }
 
   get statistics(): string {

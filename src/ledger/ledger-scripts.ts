@@ -26,8 +26,9 @@ export const SCRIPT_ARGUMENTS = {
   'add-receipt': 'state attempt gatewayId entries',
   'revert-send': 'at attempt token reason',
   'finish-send':
-    'at attempt token to gatewayId txhash message cause maxRejections maxUnknowns blockedReason inFlightMs',
+    'at attempt token to gatewayId txhash message cause maxRejections maxUnknowns blockedReason inFlightMs found',
   'mark-sends-unknown': 'at owner epoch reason inFlightMs',
+  'note-look-up': 'at attempt lookUp nextAt other',
   'remove-entries': 'at owner epoch reason',
   'read-sender': 'newId',
   'acquire-lease': 'owner journalId journal forgetBefore seenOwner seenEpoch seenBeat seenReleased seenSends seenLast',

@@ -15,18 +15,12 @@ export function orderIdOf({ payoutId, attempt, token }: SendAttempt): string {
     .slice(0, 32);
 }
 
-/** An attempt, and the order id with which it was sent. */
-export interface NamedAttempt {
-  readonly attempt: number;
-  readonly orderId: string;
-}
-
 /**
- * The attempts that the ledger has recorded of a payout, newest first. One number has several names if the ledger came
+ * The attempts that the ledger has recorded of a payout, newest first. One number has several tokens if the ledger came
  * back older between two of them; an attempt that the ledger has forgotten has none.
  * @throws RedisUnavailableError
  */
-export async function readOrderIds({ redis, keys }: LedgerConnection, payoutId: string): Promise<NamedAttempt[]> {
+export async function readAttempts({ redis, keys }: LedgerConnection, payoutId: string): Promise<SendAttempt[]> {
   const tokens = (await ask(redis.hget(keys.payout(payoutId), 'tokens'))) ?? '';
   return tokens
     .split(' ')
@@ -34,7 +28,7 @@ export async function readOrderIds({ redis, keys }: LedgerConnection, payoutId: 
       word
         .split('/')
         .filter((token) => token !== '' && token !== FORGOTTEN)
-        .map((token) => ({ attempt: index + 1, orderId: orderIdOf({ payoutId, attempt: index + 1, token }) })),
+        .map((token) => ({ payoutId, attempt: index + 1, token })),
     )
     .reverse();
 }

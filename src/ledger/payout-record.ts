@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { UnreadableRecordError } from '../base/errors.js';
 import type { PaymentNames } from '../gateway/gateway.js';
 import { parseApprovals, parseReceipt, parseSignature, toSignatureFields } from './control-record.js';
+import { parseLookUp } from './order-look-up.js';
 import { type HistoryEntry, type NewPayout, parseHeldField, type Payout, type ValidPayout } from './payout.js';
 import { isFinal, isPayoutState, type PayoutState, stateOfCode } from './states.js';
 
@@ -44,6 +45,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const updatedAt = history.at(-1)?.at ?? '';
   const receipt = parseReceipt(record, updatedAt);
   const approvals = parseApprovals(record);
+  const lookUp = parseLookUp(record['lookUp']);
   return {
     payoutId,
     state,
@@ -59,6 +61,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...(approvals.length === 0 ? {} : { approvals }),
     ...parseDecisions(record),
     ...(state === 'unknown' && parseInFlight(record)),
+    ...(lookUp && { lookUp }),
     ...(receipt === undefined ? {} : { receipt }),
     createdAt: history[0]?.at ?? '',
     updatedAt,

@@ -12,6 +12,7 @@ import {
 } from '../base/fields.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/gateway.js';
 import type { IntentSignature, SignedApproval, StoredReceipt, StoredSignature } from './control-record.js';
+import type { OrderLookUp } from './order-look-up.js';
 import type { PayoutState } from './states.js';
 
 /** The signature of a payout signed before it is enqueued, as `payouts keys sign` adds it to its fields. */
@@ -244,6 +245,11 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
    * it proves nothing.
    */
   readonly inFlightUntil?: string;
+  /**
+   * How the worker has asked the gateway for it by its order ids, since it was `unknown`; absent if it never has. That
+   * the gateway does not know an order id is no evidence that nothing was paid.
+   */
+  readonly lookUp?: OrderLookUp;
   /** The producer's signature; absent if unsigned. A worker with a keyring sends nothing without one. */
   readonly signed?: StoredSignature;
   /** The signed act with which an operator requeued it, as JSON. */

@@ -2,6 +2,7 @@ import { UNKNOWN_IN_FLIGHT_MS } from '../base/settings.js';
 import type { SentOutcome } from '../gateway/gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
+import { finishSend } from './finish-send.js';
 import { ask, type LedgerConnection, pipelined, pipelinedReadable } from './ledger-connection.js';
 import { readPayout, readReadable } from './payout-queries.js';
 import { type Hold, type Payout, toHeldField, toLine } from './payout.js';
@@ -24,7 +25,6 @@ import {
   type UnkeptPayouts,
 } from './sender-ledger.js';
 import { readSenderView, toHashValue } from './sender-view.js';
-import { toTxhashField } from './payout-record.js';
 import type { SpendEvent } from './control-record.js';
 import { KEPT_STATES } from './states.js';
 
@@ -165,33 +165,7 @@ export class RedisSenderLedger implements SenderLedger {
     rule: BreakerRule,
     inFlightMs: number,
   ): Promise<FinishResult> {
-    const first = await this.#finish(attempt, { result, rule, inFlightMs }, attempt.payoutId);
-    const rejection = parseRejection('finish-send', first);
-    const reply =
-      rejection !== undefined ? await this.#finish(attempt, { result, rule, inFlightMs }, rejection.payoutId) : first;
-    const [recorded, pausedReason] = reply as [number, string];
-    if (recorded === 2) return { recorded: false, latePayment: true };
-    return recorded === 1 && pausedReason !== '' ? { recorded: true, pausedReason } : { recorded: recorded === 1 };
-  }
-
-  /** @param holder - the payout that has the gatewayId, if it is another one */
-  async #finish(
-    { payoutId, attempt, token }: SendAttempt,
-    { result, rule, inFlightMs }: { result: SentOutcome; rule: BreakerRule; inFlightMs: number },
-    holder: string,
-  ): Promise<unknown> {
-    const { clock, run, keys } = this.#connection;
-    const [to, gatewayId, txhash, message] = describeResult(result);
-    const args = {
-      ...{ at: clock.wallNow(), attempt, token, to, gatewayId, txhash, message },
-      cause: rule.maxPayoutRejectionsInARow === undefined ? 'account' : 'payout',
-      maxRejections: rule.maxPayoutRejectionsInARow ?? rule.maxRejectionsInARow,
-      maxUnknowns: rule.maxUnknownsInARow,
-      blockedReason: toLine(rule.blockedReason ?? ''),
-      inFlightMs: Math.ceil(inFlightMs),
-    };
-    const bucket = gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)];
-    return run('finish-send', args, [keys.payout(payoutId), keys.payout(holder), ...bucket]);
+    return finishSend(this.#connection, { attempt, result, rule, inFlightMs });
   }
 
   async readSending(): Promise<readonly SendAttempt[]> {
@@ -274,15 +248,4 @@ function toEnded({ payoutId, state, history, ...payout }: Payout): EndedPayout |
   const { paymentId, amount, addressTo, symbol } = payout;
   const request = { paymentId, amount, addressTo, ...(symbol !== undefined && { symbol }) };
   return { payoutId, state: kept, at: Date.parse(at), by, reason, request };
-}
-
-function describeResult(result: SentOutcome): [to: string, gatewayId: string, txhash: string, message: string] {
-  switch (result.kind) {
-    case 'accepted':
-      return ['in_progress', result.gatewayId, toTxhashField(result), ''];
-    case 'rejected':
-      return ['rejected', '', '', toLine(result.message)];
-    case 'unknown':
-      return ['unknown', '', '', toLine(result.reason)];
-  }
 }

@@ -285,7 +285,7 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'unknown',
     to: 'in_progress',
-    when: "an operator gives the gatewayId, or the attempt's own late response does",
+    when: "an operator gives the gatewayId, or the attempt's own late response does, or the worker finds the payment at the gateway by its order id",
   },
   { from: 'unknown', to: 'rejected', when: "the attempt's own late response says that the call failed" },
   { from: 'unknown', to: 'queued', when: 'an operator states that it was not sent' },
@@ -293,7 +293,7 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'queued',
     to: 'in_progress',
-    when: 'the late acceptance of an attempt that an operator took for not sent, or one that an adoption brings back',
+    when: 'the late acceptance of an attempt that an operator took for not sent, also one that the worker finds by its order id, or one that an adoption brings back',
     isExceptional: true,
   },
   { from: 'queued', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },
@@ -301,7 +301,7 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'held',
     to: 'in_progress',
-    when: 'the late acceptance of an attempt that an operator took for not sent, or one that an adoption brings back',
+    when: 'the late acceptance of an attempt that an operator took for not sent, also one that the worker finds by its order id, or one that an adoption brings back',
     isExceptional: true,
   },
   { from: 'held', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },

@@ -137,6 +137,7 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
 const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decision']>, string>> = {
   late_payment: 'was paid too late',
   tampering: 'is held, because someone has altered what is in Redis',
+  other_payment: 'has an order id that the gateway has for another payment',
   approve: 'has an approval',
   reject: 'has a rejection',
 };
@@ -148,6 +149,7 @@ const RUNBOOKS: Partial<Record<PayoutEventName, string>> = {
   balance_dropped: 'balance-fell',
   late_payment: 'paid-late',
   tampering: 'tampering',
+  other_payment: 'other-payment',
   unknown: 'unknown',
   rejected: 'rejected',
   failed: 'failed',

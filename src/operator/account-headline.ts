@@ -7,6 +7,7 @@ import type { BalanceCover } from '../ledger/reads/balance-cover.js';
 import type { HeldCount } from '../ledger/reads/policy-report.js';
 import { RESPONSE_SLOW_MS, senderOf } from '../ledger/reads/workers.js';
 import { listDrops } from '../ledger/reads/reconciliation.js';
+import { describeEvidence } from './describe-look-up.js';
 import { type Command, formatCommand } from './next-steps.js';
 import { STOPS, told } from './stops.js';
 import {
@@ -38,6 +39,7 @@ export const HEADLINES = {
   otherGateway: told(STOPS.otherGateway),
   balanceFell: ['Balance fell', 'balance-fell'],
   paidLate: ['Paid late', 'paid-late'],
+  otherPayment: ['Another payment', 'other-payment'],
   tampering: ['Tampering', 'tampering'],
   tooClose: ['Sent too close', 'sent-too-close'],
   paused: told(STOPS.pause),
@@ -75,6 +77,7 @@ const LIST_UNKNOWN: Command = { name: 'list', args: ['--state', 'unknown'] };
 const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   balanceFell: { name: 'pause', args: ['--reason', 'balance fell'] },
   paidLate: { name: 'events', args: [] },
+  otherPayment: { name: 'events', args: [] },
   tampering: { name: 'events', args: [] },
   tooClose: { name: 'pause', args: ['--reason', 'sent too close'] },
   refused: DOCTOR,
@@ -154,7 +157,10 @@ type FindObstacle = (
 /** Facts that are read less often than the account is watched. Without them the headline says less. */
 export interface HeadlineFacts {
   /** Its last response: without sends there is no other sign of it. */
-  readonly gateway?: Pick<GatewayFacts, 'failure' | 'failureCode' | 'currencies'>;
+  readonly gateway?: Pick<
+    GatewayFacts,
+    'failure' | 'failureCode' | 'currencies' | 'lookUp' | 'lookUpAt' | 'lookUpMessage'
+  >;
   readonly heldSums?: readonly CurrencySum[];
   /** The payout that has been held longest. */
   readonly firstHeld?: Pick<Payout, 'held'> | undefined;
@@ -292,6 +298,13 @@ const OBSTACLES: readonly FindObstacle[] = [
     const detail = `${paidLate.payoutId} is possibly paid twice: ${ago} ago a payment was proved after it was settled or sent again.`;
     return say(ledger, 'paidLate', 'bad', detail);
   },
+  function otherPayment(ledger) {
+    const { otherPayment, wallNow } = ledger;
+    if (otherPayment === undefined || wallNow - otherPayment.at > AT_RISK_FOR_MS) return undefined;
+    const ago = formatDuration(Math.max(0, wallNow - otherPayment.at));
+    const detail = `${otherPayment.payoutId} is unknown, and ${ago} ago the gateway had a payment with its order id of another currency, address or amount. That should never be.`;
+    return say(ledger, 'otherPayment', 'bad', detail);
+  },
   function tampering(ledger) {
     const { tampering, wallNow } = ledger;
     if (tampering === undefined || wallNow - tampering.at > AT_RISK_FOR_MS) return undefined;
@@ -424,9 +437,11 @@ const OBSTACLES: readonly FindObstacle[] = [
     return say(ledger, 'standsStill', 'bad', detail);
   },
   /** Others are sent, but these are money at risk. */
-  function unknown(ledger) {
+  function unknown(ledger, _, { gateway = {} }) {
     if (ledger.unknown === 0) return undefined;
-    const detail = `${formatCount(ledger.unknown, 'payout')} may or may not have been sent, and only the gateway knows. Others are sent meanwhile.`;
+    const evidence = describeEvidence(gateway);
+    const asks = evidence === undefined ? '' : ` The worker asks it for each by order id. ${evidence}`;
+    const detail = `${formatCount(ledger.unknown, 'payout')} may or may not have been sent, and only the gateway knows. Others are sent meanwhile.${asks}`;
     return say(ledger, 'unknown', 'warn', detail);
   },
   function shortage(ledger, _, facts) {

@@ -1,11 +1,17 @@
 import { PayoutError } from '../base/errors.js';
-import { type FoundPayment, type Gateway, GatewayRejectedError, type PaymentDifference } from '../gateway/gateway.js';
-import { type NamedAttempt, readOrderIds } from '../ledger/order-id.js';
+import {
+  type ComparedPayment,
+  type FoundPayment,
+  type Gateway,
+  GatewayRejectedError,
+  type PaymentDifference,
+} from '../gateway/gateway.js';
+import { orderIdOf, readAttempts } from '../ledger/order-id.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Payout } from '../ledger/payout.js';
 
 /**
- * What the gateway answered for one attempt.
+ * What the gateway answered for one order id.
  *
  * - `found`: it has a payment with this order id. Without differences it is that of the payout; with one, something is
  *   wrong that should never be.
@@ -13,14 +19,17 @@ import type { Payout } from '../ledger/payout.js';
  *   the API does not say from when on, and whether at all, it knows an order id.
  * - `failed`: it gave no answer that can be read.
  */
-export type LookUp = NamedAttempt &
-  (
-    | { readonly kind: 'found'; readonly payment: FoundPayment; readonly differences: readonly PaymentDifference[] }
-    | { readonly kind: 'refused' | 'failed'; readonly message: string }
-  );
+export type LookUp =
+  | { readonly kind: 'found'; readonly payment: FoundPayment; readonly differences: readonly PaymentDifference[] }
+  | { readonly kind: 'refused' | 'failed'; readonly message: string };
+
+/** What the gateway answered for an attempt, by the order id with which that was sent. */
+export type LookUpOfAttempt = LookUp & { readonly attempt: number; readonly orderId: string };
 
 /** More were never needed, and each is a call. */
-const MOST_ATTEMPTS = 20;
+export const MOST_ATTEMPTS = 20;
+
+export type LookUpGateway = Pick<Gateway, 'findPayment' | 'comparePayment'>;
 
 /**
  * Asks the gateway for the payment of each attempt of a payout, one after another, the newest first. Changes nothing.
@@ -29,29 +38,24 @@ const MOST_ATTEMPTS = 20;
  */
 export async function findPayments(
   { connection }: Pick<PayoutLedger, 'connection'>,
-  gateway: Pick<Gateway, 'findPayment' | 'comparePayment'>,
+  gateway: LookUpGateway,
   payout: Payout,
-): Promise<LookUp[] | undefined> {
+): Promise<LookUpOfAttempt[] | undefined> {
   if (gateway.findPayment === undefined) return undefined;
-  const found: LookUp[] = [];
-  for (const named of (await readOrderIds(connection, payout.payoutId)).slice(0, MOST_ATTEMPTS)) {
-    found.push({ ...named, ...(await lookUp(gateway, named.orderId, payout)) });
+  const found: LookUpOfAttempt[] = [];
+  for (const attempt of (await readAttempts(connection, payout.payoutId)).slice(0, MOST_ATTEMPTS)) {
+    const orderId = orderIdOf(attempt);
+    found.push({ attempt: attempt.attempt, orderId, ...(await lookUp(gateway, orderId, payout)) });
   }
   return found;
 }
 
-async function lookUp(
-  gateway: Pick<Gateway, 'findPayment' | 'comparePayment'>,
-  orderId: string,
-  payout: Payout,
-): Promise<
-  | { kind: 'found'; payment: FoundPayment; differences: readonly PaymentDifference[] }
-  | { kind: 'refused' | 'failed'; message: string }
-> {
+/** Asks once, and compares the answer with the payment. */
+export async function lookUp(gateway: LookUpGateway, orderId: string, expected: ComparedPayment): Promise<LookUp> {
   try {
     const payment = await gateway.findPayment?.(orderId);
     if (payment === undefined) return { kind: 'failed', message: 'the gateway cannot look up by order id' };
-    return { kind: 'found', payment, differences: gateway.comparePayment(payment, payout) };
+    return { kind: 'found', payment, differences: gateway.comparePayment(payment, expected) };
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
     return { kind: error instanceof GatewayRejectedError ? 'refused' : 'failed', message: error.message };

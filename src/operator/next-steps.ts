@@ -1,5 +1,7 @@
+import type { OrderLookUp } from '../ledger/order-look-up.js';
 import type { HeldFor, Payout } from '../ledger/payout.js';
 import { type PayoutState, UNSENT_STATES } from '../ledger/states.js';
+import { describeLookUp } from './describe-look-up.js';
 
 /** A decision or check for an operator, with its command. No command if only waiting helps. */
 export interface NextStep {
@@ -9,7 +11,10 @@ export interface NextStep {
 
 type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
   Partial<
-    Pick<Payout, 'attempt' | 'held' | 'gatewayId' | 'lateGatewayId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>
+    Pick<
+      Payout,
+      'attempt' | 'held' | 'gatewayId' | 'lateGatewayId' | 'lookUp' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'
+    >
   >;
 
 export function nextSteps(
@@ -67,18 +72,32 @@ function rejectionSteps(payoutId: string): Step[] {
 
 function stepsOf(payout: PayoutSituation): readonly Step[] {
   const { payoutId, state, attempt = 'N', held, gatewayId, lateGatewayId } = payout;
+  const lookUp = lookUpOf(payout);
   if (lateGatewayId !== undefined) return nextStepsOncePaid({ payoutId, state }, lateGatewayId);
   switch (state) {
     case 'unknown':
       return [
+        ...(lookUp !== undefined && isKnownToGateway(lookUp)
+          ? [{ when: `The worker ${describeLookUp(lookUp)}.` }]
+          : []),
         {
           when: 'The gateway shows the payment: say what it calls it. Its address and amount are checked first.',
           command: toCommand('resolve', payoutId, ['--sent', '--gateway-id', 'GATEWAY_ID', '--reason', 'WHY']),
         },
-        {
-          when: `The gateway confirms, now that its request cannot arrive any more, that it never got attempt ${attempt}: the payout is queued again and will be paid.`,
-          command: toCommand('resolve', payoutId, ['--not-sent', '--attempt', String(attempt), '--reason', 'WHY']),
-        },
+        ...(isKnownToGateway(lookUp)
+          ? []
+          : [
+              {
+                when: `The gateway confirms, now that its request cannot arrive any more, that it never got attempt ${attempt}: the payout is queued again and will be paid.${lookUp === undefined ? '' : ` The worker ${describeLookUp(lookUp)}.`}`,
+                command: toCommand('resolve', payoutId, [
+                  '--not-sent',
+                  '--attempt',
+                  String(attempt),
+                  '--reason',
+                  'WHY',
+                ]),
+              },
+            ]),
         {
           when: 'It is settled in another way: write it off. It is never sent again.',
           command: toCommand('resolve', payoutId, ['--write-off', '--reason', 'WHY']),
@@ -222,6 +241,16 @@ function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: Payo
   const asked = symbol === undefined ? [] : ['--symbol', symbol];
   const reference = ['--reference', `in place of ${payoutId}`];
   return { command: { name: 'enqueue', args: ['--payout-id', 'NEW-ID', ...payment, ...asked, ...reference] } };
+}
+
+/** What the worker has learned of the present attempts by asking the gateway. */
+function lookUpOf({ lookUp, attempt }: PayoutSituation): OrderLookUp | undefined {
+  return lookUp?.attempt === attempt ? lookUp : undefined;
+}
+
+/** It has a payment with an order id of the payout, so an attempt reached it. */
+function isKnownToGateway(lookUp: OrderLookUp | undefined): boolean {
+  return lookUp?.answer === 'found' || lookUp?.answer === 'other_payment';
 }
 
 /** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */

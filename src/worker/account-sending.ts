@@ -1,8 +1,11 @@
 import { every, untilAborted, within } from '../base/clock.js';
+import { OrderLookUps } from '../ledger/order-look-ups.js';
+import { writeGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import { type PublishedHead, publishJournalHead } from '../ledger/reads/workers.js';
 import type { JournalHead } from '../ledger/sender-ledger.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import type { AccountPart, AccountRuntime } from './account-runtime.js';
+import { Janitor } from './janitor.js';
 import { keepGatewayFacts } from './keep-gateway-facts.js';
 import { addLateReceipts } from './late-receipts.js';
 import { Reconciler } from './reconciliation/reconciler.js';
@@ -122,6 +125,14 @@ async function doActiveWork(active: ActiveSender<AccountRuntime>, end: AbortSign
       end,
     ),
     ...(sendControl === undefined ? [] : [sendControl.keep(end)]),
+    ...(gateway.findPayment === undefined
+      ? []
+      : [
+          new Janitor({
+            ...{ ...runtime, lookUps: new OrderLookUps(connection) },
+            publishEvidence: async (evidence) => writeGatewayFacts(connection, evidence),
+          }).run(end),
+        ]),
     ...(control?.receipts === undefined ? [] : [addLateReceipts(runtime, control.receipts, end)]),
     ...(retentionDays === undefined
       ? []

@@ -55,6 +55,8 @@ interface JobLimits {
   readonly concurrency: number;
   /** Over all processes. */
   readonly ratePerSecond: number;
+  /** The part of the rate that the jobs get, if something else has the rest. @defaultValue 1 */
+  readonly share?: number;
 }
 
 /** Runs the jobs of a queue by BullMQ, and replaces a BullMQ worker that hangs. */
@@ -98,7 +100,7 @@ export class JobWorker {
 
   #open(): Worker<PayoutJobData, string> {
     const { queueRedis, ledger, clock, logger, telemetry } = this.#runtime;
-    const { concurrency, ratePerSecond } = this.#limits;
+    const { concurrency, ratePerSecond, share = 1 } = this.#limits;
     const queue = this.#queue;
     const runJob: RunJob = async (job, token) => {
       if (worker !== this.#worker) return putBack(job, token);
@@ -114,7 +116,8 @@ export class JobWorker {
       connection: queueRedis,
       prefix: ledger.connection.keys.prefix,
       concurrency,
-      limiter: { max: ratePerSecond, duration: LIMITER_MS },
+      // Not a smaller number of jobs: the rate may be one a second.
+      limiter: { max: ratePerSecond, duration: Math.ceil(LIMITER_MS / share) },
       maximumRateLimitDelay: LIMITER_MS,
       drainDelay: DRAIN_DELAY_S,
       runRetryDelay: ASK_AGAIN_AFTER_MS,

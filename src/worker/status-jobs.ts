@@ -3,6 +3,7 @@ import { queryFailureCode } from '../gateway/gateway.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { AccountRuntime } from './account-runtime.js';
 import { ExpectedEndError, type JobRuntime, JobWorker } from './job-worker.js';
+import { SHARE_OF_POLLS } from './janitor.js';
 import { pollPayout } from './poll-payout.js';
 import { inJobSpan } from './trace-work.js';
 import { observeReached } from './sender/worker-observer.js';
@@ -29,7 +30,8 @@ export class StatusJobs {
 
   constructor(runtime: Needed) {
     this.#runtime = runtime;
-    const limits = { concurrency: CONCURRENCY, ratePerSecond: runtime.settings.pollRate };
+    const share = runtime.gateway.findPayment === undefined ? 1 : 1 - SHARE_OF_POLLS;
+    const limits = { concurrency: CONCURRENCY, ratePerSecond: runtime.settings.pollRate, share };
     this.#worker = new JobWorker(runtime, QUEUE_NAMES.transactionstatus, this.#run.bind(this), limits);
   }
 

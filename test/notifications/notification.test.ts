@@ -108,6 +108,7 @@ it('names the runbook of the alert about the same', () => {
     ['objection', 'PayoutsObjection'],
     ['balance_dropped', 'PayoutsBalanceDropped'],
     ['late_payment', 'PayoutsPaidLate'],
+    ['other_payment', 'PayoutsOtherPayment'],
     ['unknown', 'PayoutsUnknown'],
     ['failed', 'PayoutsFailed'],
   ] as const) {

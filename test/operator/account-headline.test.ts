@@ -65,6 +65,8 @@ it.each<[string, Change]>([
   ['good Idle', { drops: [], due: 0 }],
   ['bad Paid late', { paidLate: { payoutId: 'p-1', at: NOW - DAY_MS }, pausedReason: 'maintenance' }],
   ['good Sending', { paidLate: { payoutId: 'p-1', at: NOW - DAY_MS - 1 } }],
+  ['bad Another payment', { otherPayment: { payoutId: 'p-1', at: NOW - DAY_MS }, pausedReason: 'maintenance' }],
+  ['good Sending', { otherPayment: { payoutId: 'p-1', at: NOW - DAY_MS - 1 } }],
   ['bad Tampering', { tampering: { payoutId: 'p-1', at: NOW - DAY_MS }, pausedReason: 'maintenance' }],
   ['good Sending', { tampering: { payoutId: 'p-1', at: NOW - DAY_MS - 1 } }],
   ['bad Sent too close', worker({ closeAt: NOW - DAY_MS, closeMs: 940 }, { pausedReason: 'maintenance' })],

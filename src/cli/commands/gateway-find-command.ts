@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { NotFoundError } from '../../base/errors.js';
 import { toPlainText } from '../../base/plain-text.js';
 import { describeDifferences } from '../../gateway/gateway.js';
-import type { LookUp } from '../../operator/find-payments.js';
+import type { LookUpOfAttempt } from '../../operator/find-payments.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError } from '../context/exit-code.js';
@@ -52,7 +52,7 @@ interface ShownPayout {
   readonly payoutId: string;
 }
 
-function describeAll(lookUps: readonly LookUp[], payout: ShownPayout): string {
+function describeAll(lookUps: readonly LookUpOfAttempt[], payout: ShownPayout): string {
   const lines = lookUps.map(
     (lookUp) => `attempt ${lookUp.attempt}, order id ${lookUp.orderId}: ${describe(lookUp, payout)}\n`,
   );
@@ -60,7 +60,7 @@ function describeAll(lookUps: readonly LookUp[], payout: ShownPayout): string {
   return `${lines.join('')}${isInDoubt ? `${NO_EVIDENCE}\n` : ''}`;
 }
 
-function describe(lookUp: LookUp, payout: ShownPayout): string {
+function describe(lookUp: LookUpOfAttempt, payout: ShownPayout): string {
   if (lookUp.kind !== 'found') return lookUp.message;
   const { payment, differences } = lookUp;
   const { gatewayId, kind } = payment;

@@ -2,7 +2,7 @@ import type { Queue } from 'bullmq';
 import { formatCount, formatDuration, formatSeconds } from '../../base/format.js';
 import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
 import { compareBalance } from '../../ledger/reads/balance-cover.js';
-import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import { type GatewayFacts, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/reads/state-events.js';
 import { listDrops, readReconciliation, summariseDrops } from '../../ledger/reads/reconciliation.js';
@@ -11,6 +11,7 @@ import { readQueuedSums } from '../../ledger/reads/statistics.js';
 import { senderOf } from '../../ledger/reads/workers.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { adviseAccount } from '../../operator/account-advice.js';
+import { describeEvidence } from '../../operator/describe-look-up.js';
 import { WORKER_SILENT_AFTER_MS } from '../../operator/account-poller.js';
 import { observeAccount } from '../../operator/account-summary.js';
 import type { AccountAccess } from '../../queues/open-account.js';
@@ -128,12 +129,13 @@ function checkPause(stats: AccountStats, isSigned: boolean): Finding {
   return problem(`nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
 }
 
-function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): Finding {
-  if (unknown === 0) return ok('none');
+function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats, facts: GatewayFacts): Finding {
+  const evidence = describeEvidence(facts);
+  if (unknown === 0) return ok(evidence === undefined ? 'none' : `none. ${evidence}`);
   const age = oldestAgeMs.unknown === null ? '' : `, the oldest for ${formatDuration(oldestAgeMs.unknown)}`;
   return warning(
     `${unknown} may or may not have been sent${age}`,
-    `See \`payouts list --account ${platformId} --state unknown\`; ask the gateway, and decide each with \`payouts resolve --account ${platformId}\`.`,
+    `See \`payouts list --account ${platformId} --state unknown\`; ask the gateway, and decide each with \`payouts resolve --account ${platformId}\`.${evidence === undefined ? '' : ` The worker asks for each by order id. ${evidence}`}`,
   );
 }
 
@@ -217,7 +219,7 @@ export function accountChecks(
     ['pause', async () => checkPause(await readStats(), isSigned)],
     ['balance', async () => checkBalance(connection)],
     ['reconciliation', async () => checkReconciliation(connection)],
-    ['unknown payouts', async () => checkUnknown(await readStats())],
+    ['unknown payouts', async () => checkUnknown(await readStats(), await readGatewayFacts(connection))],
     ['notifications', async () => checkNotifications(connection)],
   ];
 }

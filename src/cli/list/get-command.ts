@@ -10,16 +10,17 @@ import { describeNetwork } from '../../gateway/wallet.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
-import type { Currency } from '../../ledger/reads/gateway-facts.js';
+import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 import { STATE_MEANING } from '../../ledger/states.js';
+import { describeEvidence, describeLookUp } from '../../operator/describe-look-up.js';
 import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
 import { describeOutcome } from '../audit/compare-send.js';
 import {
   namingArchive,
   readArchiveFolder,
-  readCurrencies,
+  readFacts,
   readJournalFolder,
   withAccount,
   withProducer,
@@ -61,7 +62,9 @@ that PAYOUT_RETENTION_DAYS removed is found in PAYOUT_ARCHIVE_DIR, on the worker
       if (json) context.writeJson(toPayoutJson(payout, judged));
       else {
         const approvals = judged?.map(describeApproval) ?? found.approvals?.map(describeUnverified) ?? [];
-        context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt, approvals));
+        context.write(
+          formatPayout(payout, context.colours, (await readFacts(context)) ?? NO_FACTS, receipt, approvals),
+        );
       }
     });
 }
@@ -120,15 +123,19 @@ async function describeSends(context: CliContext, isWanted: (send: JournalEntry)
 
 type Colours = CliContext['colours'];
 
+type PayoutFacts = Pick<GatewayFacts, 'currencies' | 'lookUp' | 'lookUpAt' | 'lookUpMessage'>;
+const NO_FACTS: PayoutFacts = { currencies: [] };
+
 /** @param receipt - who signed the final state, if that was verified */
 function formatPayout(
   payout: Payout & { readonly archivedIn?: string },
   colours: Colours,
-  currencies: readonly Currency[],
+  gateway: PayoutFacts,
   receipt?: string,
   approvals: readonly string[] = [],
 ): string {
-  const { state } = payout;
+  const { state, lookUp } = payout;
+  const { currencies } = gateway;
   const facts: readonly Fact[] = [
     ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', payout.paymentId],
@@ -145,6 +152,7 @@ function formatPayout(
     ['message', payout.message],
     ['send attempts', payout.attempt],
     ['request may arrive until', payout.inFlightUntil && formatTimeUtc(payout.inFlightUntil)],
+    ['the worker', lookUp && [describeLookUp(lookUp), describeEvidence(gateway)].filter(Boolean).join('. ')],
     ['reference', payout.reference],
     ['batch', payout.batch],
     ['priority', payout.priority],

@@ -9,6 +9,8 @@ import { Html, html, type HtmlValue } from './html.js';
 export interface Shown {
   readonly currencies: readonly Currency[];
   readonly explorers: ReadonlyMap<number, string>;
+  /** What it means that the gateway does not know an order id. */
+  readonly lookUpEvidence?: string | undefined;
   readonly wallNow: number;
 }
 

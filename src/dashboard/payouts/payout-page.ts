@@ -2,6 +2,7 @@ import { formatDuration, formatMoney } from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
 import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
 import { isFinal, STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
+import { describeLookUp } from '../../operator/describe-look-up.js';
 import { nextSteps } from '../../operator/next-steps.js';
 import { controlSection } from '../control/control-section.js';
 import type { PayoutControl } from '../control/payout-control.js';
@@ -41,7 +42,7 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown, control: Pa
   );
 }
 
-function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: Shown): Html {
+function dataSection({ base }: Site, payout: Payout, { currencies, explorers, lookUpEvidence }: Shown): Html {
   const { payoutId, paymentId, batch, notBefore, metadata, lateGatewayId, lateTxhash } = payout;
   const listedFee = currencies.find((listed) => listed.paymentId === paymentId)?.fee;
   const txhash = (hash: string | undefined) => hash && txhashView(hash, payout, explorers);
@@ -66,6 +67,7 @@ function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: 
       ['Scheduled for', notBefore && utcTime(notBefore)],
       ['Send attempts', payout.attempt],
       ['Request may arrive until', payout.inFlightUntil && utcTime(payout.inFlightUntil)],
+      ['The worker', payout.lookUp && [describeLookUp(payout.lookUp), lookUpEvidence].filter(Boolean).join('. ')],
       ['Requeued by an operator', payout.requeueCount === 0 ? undefined : `${payout.requeueCount}×`],
       ['Created', utcTime(payout.createdAt)],
       ['In this state since', utcTime(payout.updatedAt)],

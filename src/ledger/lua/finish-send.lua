@@ -5,17 +5,24 @@
 -- ARGV: at, attempt, token, to (in_progress, rejected or unknown), gatewayId, txhash (as toTxhashField in
 --   payout-record.ts writes it), message, cause (of a rejection: payout for its own data, else account), maxRejections (of
 --   that cause), maxUnknowns, blockedReason ('' = the response does not look like a block), inFlightMs (how long the
---   request may still be on its way, if there is no response: its sender has reset it)
+--   request may still be on its way, if there is no response: its sender has reset it), found ('' = it is the attempt's
+--   own response; else the gateway was asked for the payment: the reason for the history)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
 --   recorded as a late payment, {-8, payoutId} the gatewayId belongs to that payout: call again with its record
 local record, otherRecord, bucket = unpack(KEYS, OWN + 1, OWN + 3)
 attempt = tonumber(attempt)
+local is_response = found == ''
 publish_pending(account.pendingEvent)
 local payout = open(record)
 if not payout or not knows(payout, attempt, token) then return { 0, payout and payout.state or '' } end
 local from = payout.state
+local is_newest = payout.attempt == attempt
+-- Its own response is about to come, and may say something else.
+if not is_response and is_newest and from == 'sending' then return { 0, from } end
 
+-- A payment that was found decides nothing about pace: whoever waits for the response of its request waits on.
 local function clear_unanswered()
+  if not is_response then return end
   if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
 end
 
@@ -40,7 +47,6 @@ if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'un
 local holder = to == 'in_progress' and gateway_id_holder(bucket, gatewayId)
 if holder == payout.id then holder = nil end
 
-local is_newest = payout.attempt == attempt
 -- An acceptance, even of an earlier attempt, refutes a statement that nothing was sent: it must not be sent again.
 local late = (is_newest and from == 'unknown' and to ~= 'unknown')
   or ((from == 'queued' or from == 'held') and to == 'in_progress')
@@ -80,7 +86,7 @@ local counted = token .. ' ' .. to
 local rejections = { account = tonumber(account.rejectionsInARow or 0), payout = tonumber(account.payoutRejectionsInARow or 0) }
 local unknowns = tonumber(account.unknownsInARow or 0)
 local fields = {}
-if account.counted ~= counted then
+if is_response and account.counted ~= counted then
   reason = blockedReason
   if to == 'in_progress' then
     rejections, unknowns = { account = 0, payout = 0 }, 0
@@ -117,7 +123,7 @@ elseif to == 'unknown' then
   fields[#fields + 1] = 'inFlightUntil'
   fields[#fields + 1] = now_ms() + inFlightMs
 end
-move(payout, to, at, '', message, fields)
+move(payout, to, at, '', is_response and message or found, fields)
 -- Clear it last: while it is set, the next lease holder waits for a request that may be on its way.
 if has_response then clear_unanswered() else end_resends() end
 if reason ~= '' then publish('paused', at, 'worker', reason) end

@@ -21,6 +21,15 @@ export interface GatewayFacts {
   readonly failureCode?: string | undefined;
   /** When it failed: wall clock, ms. */
   readonly failureAt: number | undefined;
+  /**
+   * Whether the gateway finds payments by order id, as the present worker learned from the first one that it saw accepted.
+   * Undefined if the gateway has no order ids.
+   */
+  readonly lookUp?: 'untested' | 'works' | 'fails' | undefined;
+  /** When it was learned: wall clock, ms. */
+  readonly lookUpAt?: number | undefined;
+  /** What the gateway answered instead, if it fails. */
+  readonly lookUpMessage?: string | undefined;
 }
 
 export type { Balance, Currency };
@@ -69,12 +78,20 @@ const PARTS = {
     failureCode: z.string().optional(),
     failureAt: storedTime.optional(),
   }),
+  lookUp: z.object({
+    lookUp: z.enum(['untested', 'works', 'fails']),
+    lookUpAt: storedTime,
+    lookUpMessage: z.string().optional(),
+  }),
 } as const;
+
+export type LookUpEvidence = Pick<GatewayFacts, 'lookUp' | 'lookUpAt' | 'lookUpMessage'>;
 
 export type GatewayFactsPart =
   | Pick<GatewayFacts, 'currencies' | 'currenciesAt' | 'isWhole'>
   | Pick<GatewayFacts, 'balance' | 'balanceAt'>
-  | Pick<GatewayFacts, 'failure' | 'failureCode' | 'failureAt'>;
+  | Pick<GatewayFacts, 'failure' | 'failureCode' | 'failureAt'>
+  | LookUpEvidence;
 
 /** Leaves the other parts as they are. */
 export async function writeGatewayFacts(

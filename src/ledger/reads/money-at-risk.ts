@@ -16,15 +16,20 @@ export interface MoneyAtRisk {
   readonly paidLate: PayoutMoment | undefined;
   /** The last payout that was held because someone had altered it; its time is the wall clock's, in ms. */
   readonly tampering: PayoutMoment | undefined;
+  /**
+   * The last payout whose order id the gateway has for another payment, not for the payout's; its time is the wall
+   * clock's, in ms.
+   */
+  readonly otherPayment: PayoutMoment | undefined;
 }
 
 /** @throws RedisUnavailableError */
 export async function readMoneyAtRisk(connection: LedgerConnection): Promise<MoneyAtRisk> {
   const { redis, keys } = connection;
-  const [reconciliation, [payoutId, at], tampering] = await Promise.all([
+  const [reconciliation, [payoutId, at], [tampering, otherPayment]] = await Promise.all([
     readReconciliation(connection),
     askReadable(redis.zrevrange(keys.late, 0, 0, 'WITHSCORES'), []),
-    askReadable(redis.hget(keys.ledger, 'tampering'), null),
+    askReadable(redis.hmget(keys.ledger, 'tampering', 'otherPayment'), []),
   ]);
   const isMissing = ({ amount }: UnexplainedDrop): boolean => amount !== '0';
   const hasDropped = summariseDrops(reconciliation, []).some(isMissing);
@@ -33,12 +38,13 @@ export async function readMoneyAtRisk(connection: LedgerConnection): Promise<Mon
   return {
     drops: hasDropped ? summariseDrops(reconciliation, currencies).filter(isMissing) : [],
     paidLate: payoutId === undefined ? undefined : { payoutId, at: Number(at) },
-    tampering: parseTampering(tampering ?? ''),
+    tampering: parseMoment(tampering ?? ''),
+    otherPayment: parseMoment(otherPayment ?? ''),
   };
 }
 
 /** @param stored - time and payoutId; who alters payouts may alter this too */
-function parseTampering(stored: string): PayoutMoment | undefined {
+function parseMoment(stored: string): PayoutMoment | undefined {
   const [, at, payoutId] = /^(\d{1,15}) (.+)$/.exec(stored) ?? [];
   return payoutId === undefined ? undefined : { payoutId: toLine(payoutId), at: Number(at) };
 }

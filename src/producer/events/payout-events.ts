@@ -15,6 +15,7 @@ export const ACCOUNT_EVENTS = [
   'replicas_lowered',
   'late_payment',
   'tampering',
+  'other_payment',
   'approval',
   'balance_dropped',
   'drop_accepted',
@@ -27,6 +28,7 @@ export const ACCOUNT_EVENTS = [
  * - `state`: a payout changed its state.
  * - `late_payment`: a payment was proved after its payout could no longer take it, see `Payout.lateGatewayId`.
  * - `tampering`: a payout is held because its data in Redis was altered.
+ * - `other_payment`: the gateway has another payment with an order id of this payout.
  * - `approval`: the key named in `by` approved or rejected a payout. A worker decides whether that counts.
  * - `balance_dropped`: the gateway's balance fell without a payout that explains it.
  * - `drop_accepted`: an operator has looked at that.

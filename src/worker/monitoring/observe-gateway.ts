@@ -49,6 +49,7 @@ export function observeGateway(
     }
   };
 
+  const find = gateway.findPayment?.bind(gateway);
   return {
     capabilities: gateway.capabilities,
     comparePayment: (status, payment) => gateway.comparePayment(status, payment),
@@ -68,6 +69,9 @@ export function observeGateway(
     },
     probe: async (signal) => observe('balance', async () => gateway.probe(signal)),
     getStatus: async (gatewayId) => observe('transactionstatus', async () => gateway.getStatus(gatewayId)),
+    ...(find && {
+      findPayment: async (orderId) => observe('transactionstatus', async () => find(orderId)),
+    }),
     readCurrencies: async () => observe('currencies', async () => gateway.readCurrencies()),
     readBalances: async (currencies) => observe('balance', async () => gateway.readBalances(currencies)),
   };

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { TAMPERING_FAULTS } from '../../ledger/control-record.js';
+import { LOOK_UP_ANSWERS } from '../../ledger/order-look-up.js';
 import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { QUEUE_NAMES } from '../../queues/payout-queues.js';
 import type { GatewayCall, WorkerObserver } from '../sender/worker-observer.js';
@@ -43,6 +44,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     name: 'payouts_polls_total',
     help: 'Status queries of transactions, by their result.',
     labelNames: ['platform_id', 'result'],
+    registers,
+  });
+  const lookUps = new Counter({
+    name: 'payouts_look_ups_total',
+    help: 'Unknown payouts that the gateway was asked for by order id, by its answer.',
+    labelNames: ['platform_id', 'answer'],
     registers,
   });
   const refusals = new Counter({
@@ -109,6 +116,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
     for (const cause of ['gateway', 'disk', 'other']) notSent.inc({ ...account, cause }, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
+    for (const answer of LOOK_UP_ANSWERS) lookUps.inc({ ...account, answer }, 0);
     for (const reason of TAMPERING_REASONS) refusals.inc({ ...account, reason, tampering: 'true' }, 0);
     receiptFailures.inc(account, 0);
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
@@ -140,6 +148,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       },
       polled(result) {
         polls.inc({ ...account, result });
+      },
+      lookedUp(answer) {
+        lookUps.inc({ ...account, answer });
       },
       signatureRefused(reason, isTampering) {
         refusals.inc({ ...account, reason, tampering: String(isTampering) });

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../base/errors.js';
 import { callWatcher, failsafeMethods } from '../../base/logger.js';
 import type { WithdrawOutcome } from '../../gateway/gateway.js';
+import type { LookUpAnswer } from '../../ledger/order-look-up.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 
@@ -51,6 +52,8 @@ export interface WorkerObserver {
    * @param afterMs - since it could have been sent: it was enqueued, or its `notBefore` came. By wall clocks
    */
   reached?(state: 'sent' | 'completed', afterMs: number): void;
+  /** The worker asked the gateway for a payout by its order ids. */
+  lookedUp?(answer: LookUpAnswer): void;
   /** A request to the gateway begins, and, with the same object, has ended. */
   gatewayCalled?(call: GatewayCall): void;
 }
@@ -94,6 +97,7 @@ function failsafeObserver(observer: WorkerObserver): WorkerObserver {
   return {
     ...methods,
     ...(observer.gatewayCalled && failsafeMethods('observer', observer, ['gatewayCalled'])),
+    ...(observer.lookedUp && failsafeMethods('observer', observer, ['lookedUp'])),
     ...(observer.reached && failsafeMethods('observer', observer, ['reached'])),
   };
 }

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { openGateway } from '../../../src/gateway/open-gateway.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
-import { readOrderIds } from '../../../src/ledger/order-id.js';
+import { orderIdOf, readAttempts } from '../../../src/ledger/order-id.js';
 import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import type { SandboxOptions } from '../../../src/sandbox/index.js';
 import { runCli } from '../../support/cli.js';
@@ -24,7 +24,8 @@ async function becameUnknown(kind: 'drop-after' | 'drop-before', v2: SandboxOpti
     runCli(args, { env: { ...env, ...more } });
   const redis = connectRedis(redisUrl, 'commands');
   afterTest(async () => closeRedis(redis));
-  const orderIds = await readOrderIds(connectLedger(redis, platformId), payoutId);
+  const attempts = await readAttempts(connectLedger(redis, platformId), payoutId);
+  const orderIds = attempts.map((each) => ({ attempt: each.attempt, orderId: orderIdOf(each) }));
   const find = async (...args: readonly string[]) => run(['gateway', 'find', payoutId, ...args]);
   return { ...world, worker, payoutId, run, find, stateOf, orderIds };
 }

@@ -9,6 +9,7 @@ import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { publishJournalHead } from '../../../src/ledger/reads/workers.js';
 import { reportDrop } from '../../../src/ledger/reads/reconciliation.js';
+import { OrderLookUps } from '../../../src/ledger/order-look-ups.js';
 import { readOldest, removeRead } from '../../../src/ledger/remove-payouts.js';
 import { removePayouts } from '../support/remove-payouts.js';
 import type { BeginSend, SendAttempt } from '../../../src/ledger/sender-ledger.js';
@@ -213,6 +214,15 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     'mark-sends-unknown',
     all(begun, async ({ sender }) => takeLease(sender, 'two')),
     async ({ sender }, attempt) => sender.markSendsUnknown({ owner: 'two', epoch: 2 }, [attempt], 'left', 5_000),
+  ),
+  scene('note-look-up', finished(UNKNOWN), async ({ connection, ledger }) => {
+    const payout = await ledger.require('p');
+    const at = payout.updatedAt;
+    const lookUp = { answer: 'other_payment', message: 'amount', count: 1, since: at, at, attempt: 1 } as const;
+    await new OrderLookUps(connection).note(payout, lookUp, false, 'amount');
+  }),
+  scene('finish-send: found', finished(UNKNOWN), async ({ connection }, attempt) =>
+    new OrderLookUps(connection).recordFound(attempt, { gatewayId: 'h' }),
   ),
   scene(
     'remove-entries',

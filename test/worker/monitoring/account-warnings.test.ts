@@ -24,7 +24,7 @@ const WELL: AccountDetails = {
     pollsDue: 0,
     stuck: 0,
     foreignSettings: [],
-    atRisk: { drops: [], paidLate: undefined, tampering: undefined },
+    atRisk: { drops: [], paidLate: undefined, tampering: undefined, otherPayment: undefined },
     notificationLagMs: undefined,
   },
   ...{ money: MONEY, policyReport: undefined },
