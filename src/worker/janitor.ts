@@ -41,14 +41,14 @@ export const SHARE_OF_POLLS = 0.1;
 interface Answer {
   readonly answer: LookUpAnswer;
   readonly message: string;
-  /** The payment is recorded: nothing is left to ask. */
-  readonly isRecorded?: true;
+  /** The payout has this payment: nothing is left to ask for the attempt. */
+  readonly isSettled?: true;
 }
 
 type FoundLookUp = Extract<LookUp, { kind: 'found' }>;
 
-/** The gateway has said what became of its one attempt. */
-const ANSWERED_STATES: readonly PayoutState[] = ['in_progress', 'completed', 'failed', 'rejected', 'cancelled'];
+/** With one attempt, the gateway has its payment. In the other states, or by a person's word, it may have another one too. */
+const FOLLOWED_STATES: readonly PayoutState[] = ['in_progress', 'completed', 'failed'];
 
 /**
  * Asks the gateway for payouts that are `unknown`, by the order ids of their attempts, in the process that sends. A payment
@@ -119,8 +119,7 @@ export class Janitor {
     const { lookUps } = this.#runtime;
     const payout = await lookUps.readPayout(payoutId);
     const attempts = payout === undefined ? [] : await this.#attemptsOf(payout);
-    const isAnswered = attempts.length <= 1 && payout !== undefined && ANSWERED_STATES.includes(payout.state);
-    if (payout === undefined || attempts.length === 0 || isAnswered) {
+    if (payout === undefined || attempts.length === 0 || (attempts.length === 1 && isFollowed(payout))) {
       await lookUps.drop(payoutId);
       return;
     }
@@ -197,7 +196,7 @@ export class Janitor {
         message: "it is there, without its gateway id: look for that in the gateway's records",
       };
     const answer: Answer = { answer: 'found', message: `it is there, as ${gatewayId}` };
-    if (isSameGatewayId(payout.gatewayId, gatewayId)) return answer;
+    if (isSameGatewayId(payout.gatewayId, gatewayId)) return { ...answer, isSettled: true };
     const names: PaymentNames = { gatewayId, ...(txhash !== undefined && { txhash }) };
     // The journal first: if this process ends here, the next one records what the journal has.
     if (entry !== undefined && entry.outcome?.kind !== 'accepted')
@@ -209,7 +208,7 @@ export class Janitor {
         { payoutId, gatewayId },
         'payout was paid after it was written off or put back: it may be paid twice',
       );
-    return recorded || latePayment ? { ...answer, isRecorded: true } : answer;
+    return recorded || latePayment ? { ...answer, isSettled: true } : answer;
   }
 
   async #note(payout: Payout, answers: readonly Answer[]): Promise<void> {
@@ -223,13 +222,17 @@ export class Janitor {
       ...{ answer, message: toLine(message), count: series.count + 1 },
       ...{ since: series.since, at: now, attempt: series.attempt },
     };
-    const isOver = answers.every(({ isRecorded }) => isRecorded === true);
+    const isOver = answers.every(({ isSettled }) => isSettled === true);
     const isAlarm =
       answer === 'other_payment' && (isNew || former.answer !== answer || former.message !== noted.message);
     observer.lookedUp?.(answer);
     if (isAlarm) logger.error({ payoutId }, 'the payment with the order id of a payout is another payment');
     await lookUps.note(payout, noted, isOver, isAlarm ? message : undefined);
   }
+}
+
+function isFollowed({ state, vouchedGatewayId }: Payout): boolean {
+  return FOLLOWED_STATES.includes(state) && vouchedGatewayId === undefined;
 }
 
 /** What a person must know first. A "no" counts only if each attempt got it. */

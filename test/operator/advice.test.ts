@@ -4,6 +4,7 @@ import type { SignedApproval } from '../../src/ledger/control-record.js';
 import type { KnownJournal, Objection } from '../../src/ledger/sender-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
+import { describeEvidence } from '../../src/operator/describe-look-up.js';
 import { batchSteps, nextSteps, shellQuote } from '../../src/operator/next-steps.js';
 
 type Stats = Parameters<typeof adviseAccount>[0];
@@ -159,4 +160,36 @@ it('nextSteps of a payout that a person rejected is to cancel it, and not to cha
     { approvals: [decision], held: { ...held, reason: 'wait' } },
   ])
     expect(steps(given).map(({ command }) => command)).toContain('payouts release --account 42 p --reason WHY');
+});
+
+const LOOK_UP = {
+  ...{ answer: 'refused', message: 'withdrawal not found', count: 5, attempt: 2 },
+  ...{ since: '2030-01-01T00:00:00.000Z', at: '2030-01-01T01:00:00.000Z' },
+} as const;
+const UNKNOWN = { payoutId: 'p', state: 'unknown', attempt: 2 } as const;
+const notSent = (payout: Parameters<typeof nextSteps>[0]) =>
+  nextSteps(payout, 42).find(({ command }) => command?.includes('--not-sent'));
+
+it('nextSteps gives a person what the worker was answered, as evidence for a statement about that attempt only', () => {
+  const asked =
+    /asked for it by order id 5 times since 2030-01-01 00:00:00 UTC, last at 2030-01-01 01:00:00 UTC: it did not find it \(withdrawal not found\)/;
+  expect(notSent({ ...UNKNOWN, lookUp: LOOK_UP })?.when).toMatch(asked);
+  expect(notSent({ ...UNKNOWN, attempt: 3, lookUp: LOOK_UP })?.when).not.toMatch(/asked/);
+  expect(notSent(UNKNOWN)?.when).not.toMatch(/asked/);
+});
+
+it.each(['found', 'other_payment'] as const)('nextSteps offers no --not-sent if the gateway answered %s', (answer) => {
+  const payout = { ...UNKNOWN, lookUp: { ...LOOK_UP, answer } };
+  expect(notSent(payout)).toBeUndefined();
+  expect(nextSteps(payout, 42)[0]?.when).toMatch(/^The worker asked for it by order id 5 times/);
+  expect(notSent({ ...payout, attempt: 3 })).toBeDefined();
+});
+
+it.each([
+  ['works', / is a hint, and no proof\.$/],
+  ['fails', /said: no such order\. That it does not know one says nothing\.$/],
+  ['untested', /^It is not known yet .* says nothing\.$/],
+] as const)('says what "not found" means where look-ups are known as: %s', (lookUp, text) => {
+  expect(describeEvidence({ lookUp, lookUpAt: 0, lookUpMessage: 'no such order' })).toMatch(text);
+  expect(describeEvidence({})).toBeUndefined();
 });

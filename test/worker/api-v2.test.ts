@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { orderIdOf } from '../../src/ledger/order-id.js';
@@ -95,6 +96,26 @@ it('a block pauses the account, a rejection does not', async () => {
   expect((await world.producer.stats()).pausedReason).toMatch(/looks like a block: account blocked/);
   expect(world.sandbox.payments()).toHaveLength(1);
   expect(await Promise.all(later.map(async (payoutId) => stateOf(world, payoutId)))).not.toContain('unknown');
+});
+
+it.each([
+  [V2, 1_000, 1_112],
+  [{}, 0, 1_000],
+])('of the polls of %j a tenth is left to look-ups', async (account, least, most) => {
+  const world = await worldOfTest({ sandbox: { settleAfterMs: 60_000 } });
+  await world.enqueue(1);
+  await openWorkerIn(world, {}, { ...account, pollRate: 1 });
+  const redis = connectRedis(world.redisUrl, 'commands');
+  afterTest(async () => closeRedis(redis));
+  const { prefix } = connectLedger(redis, world.platformId).keys;
+  let longestMs = 0;
+  const endsAt = performance.now() + 5_000;
+  while (performance.now() < endsAt) {
+    longestMs = Math.max(longestMs, await redis.pttl(`${prefix}:transactionstatus:limiter`));
+    await delay(5);
+  }
+  expect(longestMs).toBeGreaterThan(least);
+  expect(longestMs).toBeLessThanOrEqual(most);
 });
 
 it('an account file may choose the API of each account', async () => {

@@ -1,4 +1,5 @@
-import { beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { ConflictError, RedisUnavailableError } from '../../src/base/errors.js';
 import {
   type ComparedPayment,
   type FoundPayment,
@@ -9,7 +10,7 @@ import {
 import { comparePayment } from '../../src/gateway/compare-payment.js';
 import type { SendLine } from '../../src/journal/journal-line.js';
 import { orderIdOf } from '../../src/ledger/order-id.js';
-import { OrderLookUps } from '../../src/ledger/order-look-ups.js';
+import { type LookUpLedger, OrderLookUps } from '../../src/ledger/order-look-ups.js';
 import type { LookUpEvidence } from '../../src/ledger/reads/gateway-facts.js';
 import { readMoneyAtRisk } from '../../src/ledger/reads/money-at-risk.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
@@ -62,7 +63,11 @@ beforeEach(() => {
 const NOT_FOUND = new GatewayRejectedError('v2/withdrawstatus', 'withdrawal not found');
 
 /** The janitor's process, for so long. Its end is a kill between two of its steps. */
-async function runFor(ms: number, onAnswer: (orderId: string) => Promise<unknown> = async () => Promise.resolve()) {
+async function runFor(
+  ms: number,
+  onAnswer: (orderId: string) => Promise<unknown> = async () => Promise.resolve(),
+  lookUps: LookUpLedger = new OrderLookUps(connection),
+) {
   const end = new AbortController();
   const from = clock.wallNow();
   const until = from + ms;
@@ -88,7 +93,7 @@ async function runFor(ms: number, onAnswer: (orderId: string) => Promise<unknown
       },
       comparePayment,
     },
-    lookUps: new OrderLookUps(connection),
+    lookUps,
     journal,
     audience: AUDIENCE,
     settings: { pollRate: 10 },
@@ -380,6 +385,75 @@ it('a clock that was set back does not end the questions', async () => {
   await redis.zadd(keys.lookUps, clock.wallNow() + 48 * HOUR_MS, 'p');
   await runFor(MINUTE_MS);
   expect(asked.length).toBeGreaterThan(0);
+});
+
+const STEPS = ['readPayout', 'readAttempts', 'recordFound', 'note'] as const;
+
+/** Something happens once, before or after a step. */
+function meanwhile(step: (typeof STEPS)[number] | 'findPayment', isAfter: boolean, happens: () => Promise<unknown>) {
+  let isOver = false;
+  const once = async () => {
+    if (isOver) return;
+    isOver = true;
+    await happens();
+  };
+  const lookUps = new OrderLookUps(connection);
+  const steps = STEPS.map((name) => [
+    name,
+    async (...args: never[]) => {
+      if (name === step && !isAfter) await once();
+      const reply = await (lookUps[name] as (...given: never[]) => Promise<unknown>).apply(lookUps, args);
+      if (name === step && isAfter) await once();
+      return reply;
+    },
+  ]);
+  const watched = Object.assign(Object.create(lookUps) as OrderLookUps, Object.fromEntries(steps)) as LookUpLedger;
+  for (const name of ['readAudience', 'lineUp', 'readDue', 'drop', 'postpone'] as const)
+    Object.assign(watched, { [name]: (lookUps[name] as () => unknown).bind(lookUps) });
+  return { lookUps: watched, onAnswer: async () => (step === 'findPayment' ? once() : undefined) };
+}
+
+const KILLED = new RedisUnavailableError('the process was killed');
+
+const MEANWHILE: Readonly<Record<string, (attempt: SendAttempt) => Promise<unknown>>> = {
+  'its process dies': async () => Promise.reject(KILLED),
+  'a person states that it was not sent': async () => change('p', 'unknown', 'queued', { ...ANN, attempt: 1 }),
+  'it is sent again': async () => {
+    await change('p', 'unknown', 'queued', { ...ANN, attempt: 1 });
+    await finish(await beginOne('p'), { kind: 'accepted', gatewayId: '79' });
+  },
+  'a person names the payment': async () => change('p', 'unknown', 'in_progress', { ...ANN, gatewayId: '77' }),
+  'a person names another payment': async () => change('p', 'unknown', 'in_progress', { ...ANN, gatewayId: '78' }),
+  'a person writes it off': async () => change('p', 'unknown', 'written_off', ANN),
+  'its own response accepts it': async (attempt) => finish(attempt, { kind: 'accepted', gatewayId: '77' }),
+  'its own response rejects it': async (attempt) => finish(attempt, REJECTED),
+};
+
+/** Each step of the janitor is one script or one question: these are all orders of it and of one other act. */
+describe.each(Object.entries(MEANWHILE))('while %s', (_, happens) => {
+  it.each(
+    [...STEPS, 'findPayment' as const].flatMap((step) => [false, true].map((isAfter) => [step, isAfter] as const)),
+  )('the payment is never lost, and never paid again (%s, after it: %s)', async (step, isAfter) => {
+    const attempt = await unknownOne();
+    clock.advance(MINUTE_MS);
+    await paid(attempt);
+    const { lookUps, onAnswer } = meanwhile(step, isAfter, async () => {
+      // What the janitor did first may refuse it.
+      await happens(attempt).catch((error: unknown) => {
+        if (!(error instanceof ConflictError)) throw error;
+      });
+    });
+    await runFor(15_000, onAnswer, lookUps);
+    await runFor(HOUR_MS);
+    const payout = await read();
+    const { state, gatewayId, lateGatewayId } = payout ?? {};
+    expect([gatewayId, lateGatewayId]).toContain('77');
+    expect(state).not.toBe('queued');
+    expect(state === 'unknown' || state === 'rejected' ? lateGatewayId : '77').toBe('77');
+    const told = await events();
+    expect(told.filter((type) => type === 'late_payment')).toHaveLength(lateGatewayId === undefined ? 0 : 1);
+    expect(payout?.history.filter(({ to }) => to === 'in_progress').length).toBeLessThanOrEqual(1);
+  });
 });
 
 function sendLine(sends: number) {
