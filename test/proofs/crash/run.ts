@@ -1,14 +1,22 @@
-/** `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`; `--signed`: the worker at the steps that this adds. */
+/**
+ * `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`; `--signed`: the worker at the steps that this adds.
+ * `--gateway v1|v2|mixed`: the API that pays (v1). Mixed tries each step on both: on one it ends before the step, on the
+ * other after it.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { GATEWAY_APIS, type GatewayApi } from '../../../src/base/settings.js';
 import { readWorkerAccounts } from '../../../src/cli/context/accounts.js';
 import { readWorkerSigner } from '../../../src/cli/context/keys.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
+import { orderIdOf, readAttempts } from '../../../src/ledger/order-id.js';
+import { PAYOUT_STATES } from '../../../src/ledger/states.js';
+import { openLedger } from '../../../src/queues/open-ledger.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { findBuiltProgram } from '../../support/built-program.js';
@@ -26,7 +34,7 @@ const QUICK = {
   ...{ STATUS_POLL_MIN_MS: '100', STATUS_POLL_MAX_MS: '500', STATUS_POLL_RATE: '100', HEALTH_PORT: '0' },
 };
 
-type RunOptions = Readonly<{ redis: LocalRedis; isSigned: boolean }>;
+type RunOptions = Readonly<{ redis: LocalRedis; isSigned: boolean; api: GatewayApi }>;
 
 export interface CrashedProgram {
   readonly name: string;
@@ -36,32 +44,58 @@ export interface CrashedProgram {
   isTried?(step: string, options: RunOptions): boolean;
 }
 
-/** Ends the program before and after each of its steps. @returns at how many points the promises were kept, and broken */
-async function tryPoints(program: CrashedProgram, options: RunOptions, jobs: number) {
-  const { name } = program;
+type Point = Readonly<{ step: string; side: 'before' | 'after'; options: RunOptions }>;
+
+/** @returns the points before and after each step of the program */
+async function findPoints(program: CrashedProgram, options: RunOptions) {
   const recorded = await inRun(options, async (run) => {
     const file = join(run.dir, 'steps');
     await program.record(run, { CRASH_RECORD: file });
     return (await readFile(file, 'utf8')).trim().split('\n');
   });
   const steps = [...new Set(recorded)].filter((step) => program.isTried?.(step, options) ?? true);
-  const points = steps.flatMap((step) => ['before' as const, 'after' as const].map((side) => ({ step, side })));
-  print(`${name}: ${steps.length} steps recorded, ${points.length} crash points`);
+  print(`${program.name}: ${steps.length} steps recorded with ${options.api}`);
+  return {
+    before: steps.map((step): Point => ({ step, side: 'before', options })),
+    after: steps.map((step): Point => ({ step, side: 'after', options })),
+  };
+}
+
+async function findAllPoints(program: CrashedProgram, options: Omit<RunOptions, 'api'>, gateway: string) {
+  if (gateway !== 'mixed') {
+    const { before, after } = await findPoints(program, { ...options, api: gateway as GatewayApi });
+    return [...before, ...after];
+  }
+  const [first, second] = [
+    await findPoints(program, { ...options, api: 'v1' }),
+    await findPoints(program, { ...options, api: 'v2' }),
+  ];
+  return [
+    ...first.before.map((point, index) => (index % 2 === 0 ? point : first.after[index])),
+    ...second.before.map((point, index) => (index % 2 === 1 ? point : second.after[index])),
+  ].filter((point) => point !== undefined);
+}
+
+/** Ends the program before and after each of its steps. @returns at how many points the promises were kept, and broken */
+async function tryPoints(program: CrashedProgram, options: Omit<RunOptions, 'api'>, gateway: string, jobs: number) {
+  const { name } = program;
+  const points = await findAllPoints(program, options, gateway);
+  print(`${name}: ${points.length} crash points`);
   const waiting = points.values();
   let [failed, unreached, unknown] = [0, 0, 0];
   const work = async () => {
-    for (const { step, side } of waiting) {
+    for (const { step, side, options } of waiting) {
       try {
         const isReached = await inRun(options, async (run) => {
           const reached = await program.crash(run, { CRASH_STEP: step, CRASH_SIDE: side });
-          insistOnPayments(run);
+          await insistOnPayments(run);
           unknown += (await run.producer.stats()).unknown;
           return reached;
         });
         if (!isReached) unreached += 1;
       } catch (error) {
         failed += 1;
-        print(`FAILED ${name} ${side} ${step}: ${(error as Error).message}`);
+        print(`FAILED ${name} ${options.api} ${side} ${step}: ${(error as Error).message}`);
       }
     }
   };
@@ -80,17 +114,36 @@ async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Re
   }
 }
 
-function insistOnPayments({ sandbox }: Run) {
+async function insistOnPayments(run: Run) {
+  const { sandbox, api } = run;
   const { duplicatePayments, smallestGapMs, blocked } = sandbox.stats();
   if (duplicatePayments.length > 0) throw new Error(`paid twice: ${JSON.stringify(duplicatePayments)}`);
   if (blocked || (smallestGapMs ?? Infinity) < 1_000) throw new Error(`too fast: ${String(smallestGapMs)} ms`);
+  if (api === 'v2') await insistOnOrderIds(run);
+}
+
+/** Every payment can be found by the order id of an attempt that the ledger has recorded. */
+async function insistOnOrderIds({ sandbox, producer, redisUrl, platformId }: Run) {
+  const account = openLedger({ redisUrl, platformId });
+  const { connection } = account.ledger;
+  try {
+    const recorded = new Map<string, string>();
+    const pages = await Promise.all(PAYOUT_STATES.map(async (state) => producer.list({ state })));
+    for (const { payoutId, addressTo } of pages.flatMap(({ payouts }) => payouts))
+      for (const attempt of await readAttempts(connection, payoutId)) recorded.set(orderIdOf(attempt), addressTo);
+    for (const { orderId = 'nothing', addressTo } of sandbox.payments())
+      if (recorded.get(orderId) !== addressTo)
+        throw new Error(`the payment to ${addressTo} was sent as ${orderId}, which names no attempt of that payout`);
+  } finally {
+    await account.close();
+  }
 }
 
 export type Run = Awaited<ReturnType<typeof openRun>>;
 
 let nextPlatformId = 1;
 
-async function openRun({ redis, isSigned }: RunOptions) {
+async function openRun({ redis, isSigned, api }: RunOptions) {
   const platformId = (nextPlatformId += 1);
   const account = { redisUrl: redis.url, platformId };
   const dir = await mkdtemp(join(tmpdir(), 'payouts-crash-'));
@@ -108,6 +161,7 @@ async function openRun({ redis, isSigned }: RunOptions) {
     ...own,
     ...QUICK,
     ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: journalDir },
+    GATEWAY_API: api,
     ...signed?.environment,
   };
   const startProgram = (args: readonly string[], environment: Environment) => {
@@ -119,7 +173,7 @@ async function openRun({ redis, isSigned }: RunOptions) {
     return child;
   };
   return {
-    ...{ redisUrl: redis.url, platformId, isSigned, sandbox, producer, dir, startProgram },
+    ...{ redisUrl: redis.url, platformId, isSigned, api, sandbox, producer, dir, startProgram },
     startWorker: (environment: Environment) =>
       startProgram([findBuiltProgram(), 'worker'], { ...workerEnvironment, ...environment }),
     /** Here: a program takes a second to start. */
@@ -165,10 +219,15 @@ async function openSignedAccount(redisUrl: string, platformId: number, dir: stri
   };
 }
 
-const { values } = parseArgs({ options: { jobs: { ...TEXT, default: '6' }, signed: FLAG, only: TEXT } });
+const { values } = parseArgs({
+  options: { jobs: { ...TEXT, default: '6' }, signed: FLAG, only: TEXT, gateway: { ...TEXT, default: 'v1' } },
+});
+
+const GATEWAYS: readonly string[] = [...GATEWAY_APIS, 'mixed'];
 
 async function main() {
-  const { signed: isSigned, only, jobs } = values;
+  const { signed: isSigned, only, jobs, gateway } = values;
+  if (!GATEWAYS.includes(gateway)) throw new Error(`--gateway must be one of ${GATEWAYS.join(', ')}`);
   const programs = isSigned ? [CRASHED_WORKER] : [CRASHED_WORKER, CRASHED_PRODUCER, CRASHED_DOOR];
   const chosen = programs.filter(({ name }) => only === undefined || name === only);
   if (chosen.length === 0) throw new Error(`--only must be one of ${programs.map(({ name }) => name).join(', ')}`);
@@ -176,7 +235,7 @@ async function main() {
   try {
     let [passed, failed] = [0, 0];
     for (const program of chosen) {
-      const tried = await tryPoints(program, { redis, isSigned }, Number(jobs));
+      const tried = await tryPoints(program, { redis, isSigned }, gateway, Number(jobs));
       passed += tried.passed;
       failed += tried.failed;
     }
