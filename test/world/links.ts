@@ -1,6 +1,8 @@
 import { ConflictError, RedisUnavailableError } from '../../src/base/errors.js';
 import {
+  type FoundPayment,
   GatewayUnavailableError,
+  type PaymentNames,
   type WithdrawGateway,
   type WithdrawOutcome,
   type WithdrawRequest,
@@ -11,11 +13,12 @@ import type { SenderLedger } from '../../src/ledger/sender-ledger.js';
 import type { FaultInjector } from '../proofs/simulation/faults.js';
 import { nearBoundary, type Plan } from '../proofs/simulation/plan.js';
 import type { Attacker } from '../proofs/simulation/signed/attacker.js';
+import { FIRST_API } from './dialect.js';
 import { type About, never, once, type World, type WorldProcess } from './world.js';
 
 const LIMIT_MS = 1_000;
 
-type Verdict = Readonly<{ kind: 'accepted'; gatewayId: string } | { kind: 'rejected'; message: string }>;
+type Verdict = ({ readonly kind: 'accepted' } & PaymentNames) | Readonly<{ kind: 'rejected'; message: string }>;
 
 export type GatewayBook = ReturnType<typeof openGateway>;
 
@@ -24,13 +27,22 @@ export function openGateway(
   world: World,
   mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
   watcher?: { paid(request: WithdrawRequest): void },
+  dialect = FIRST_API,
 ) {
   const payments = new Map<string, string>();
+  const orders = new Map<string, FoundPayment | undefined>();
   let last: Readonly<{ at: number; wallet: string }> | undefined;
+  const hasOrderIds = dialect.api === 'v2';
   let standsStillUntil = 0;
   const book = {
+    dialect,
     arrivals: 0,
     paymentTo: (wallet: string) => payments.get(wallet),
+
+    /** The payment that was asked for with an order id, as the gateway shows it. */
+    findPayment: (orderId: string) => (dialect.knowsOrderIds ? orders.get(orderId) : undefined),
+    /** Those with which a payment was made. */
+    paidOrderIds: () => [...orders].flatMap(([orderId, payment]) => (payment === undefined ? [] : orderId)),
 
     get isStandingStill() {
       return world.now < standsStillUntil;
@@ -48,7 +60,7 @@ export function openGateway(
       else run();
     },
 
-    arrive(request: WithdrawRequest, rejects: boolean): Verdict {
+    arrive(request: WithdrawRequest, orderId: string, rejects: boolean): Verdict {
       const { addressTo: wallet } = request;
       const { now } = world;
       world.note(() => `gateway: ${wallet} arrives, ${rejects ? 'rejected' : 'PAID'}`);
@@ -57,11 +69,15 @@ export function openGateway(
         world.fail(`too fast: ${wallet} arrived ${(now - last.at).toFixed(3)} ms after ${last.wallet}`);
       }
       last = { at: now, wallet };
+      if (payments.has(wallet) && !rejects && !mayBreak('once')) world.fail(`twice: ${wallet} was paid before`);
+      if (hasOrderIds && orders.has(orderId)) world.fail(`named twice: ${wallet} was sent as ${orderId}, and another`);
+      if (hasOrderIds) orders.set(orderId, undefined);
       if (rejects) return { kind: 'rejected', message: 'not enough balance' };
-      if (payments.has(wallet) && !mayBreak('once')) world.fail(`twice: ${wallet} was paid before`);
       watcher?.paid(request);
-      const gatewayId = `tx-${book.arrivals}`;
+      const gatewayId = `${hasOrderIds ? 'id' : 'tx'}-${book.arrivals}`;
       payments.set(wallet, gatewayId);
+      if (!hasOrderIds) return { kind: 'accepted', gatewayId, txhash: gatewayId };
+      orders.set(orderId, { kind: 'pending', ...(dialect.statusNamesPayment && { gatewayId }), ...request });
       return { kind: 'accepted', gatewayId };
     },
   };
@@ -113,7 +129,12 @@ export function linkGateway({
     return random.chance(0.4) ? resendsForMs : random.between(0, resendsForMs);
   };
 
-  const write = (request: WithdrawRequest, connection: Connection, resolve: (outcome: WithdrawOutcome) => void) => {
+  const write = (
+    request: WithdrawRequest,
+    orderId: string,
+    connection: Connection,
+    resolve: (outcome: WithdrawOutcome) => void,
+  ) => {
     const label = request.addressTo;
     const startedAt = process.now();
     const durationMs = () => process.now() - startedAt;
@@ -147,7 +168,7 @@ export function linkGateway({
         book.read(read, about);
       };
       const read = () => {
-        const verdict = book.arrive(request, fate === 'rejected' || world.fault(faults.rejected));
+        const verdict = book.arrive(request, orderId, fate === 'rejected' || world.fault(faults.rejected));
         if (verdict.kind === 'rejected') world.actions?.end('the gateway rejects a payout');
         world.actions?.reached('arrived', attempt);
         injector?.strike(process, 'response', 'withdraw');
@@ -201,13 +222,13 @@ export function linkGateway({
         get usable() {
           return world.now < endsAt;
         },
-        async withdraw(request, { mayWrite }) {
+        async withdraw(request, { mayWrite, orderId = '' }) {
           // The real connection looks at what has reached the machine before it asks: a process may be stopped there.
           injector?.strike(process, 'before the write', 'withdraw');
           await process.takeMs(0.01, request.addressTo, 'write');
           if (world.now >= endsAt || !mayWrite()) return { kind: 'not_sent', reason: 'not allowed any more' };
           return new Promise((resolve) => {
-            write(request, connection, resolve);
+            write(request, orderId, connection, resolve);
           });
         },
         close: () => undefined,

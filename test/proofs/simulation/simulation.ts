@@ -1,6 +1,7 @@
 import { UNKNOWN_IN_FLIGHT_MS } from '../../../src/base/settings.js';
 import { Random } from '../../doubles/random.js';
 import { ActionLog } from '../../world/action-log.js';
+import { drawDialect } from '../../world/dialect.js';
 import { type GatewayBook, openGateway } from '../../world/links.js';
 import { type Pieces, soundPieces, walletOf } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
@@ -112,9 +113,12 @@ export class Simulation {
   ) {
     const world = (this.world = new ChanceWorld(seed, tracing));
     const drawn = makePlan(world.random);
+    // A stream of its own: a payout's way is the same on both, as far as the sender goes.
+    const dialect = drawDialect(new Random(seed ^ 0x6469_616c));
     const plan = (this.plan = replicated ? onTwoHosts(drawn) : drawn);
     this.pieces = pieces;
-    world.note(() => JSON.stringify(plan));
+    world.note(() => JSON.stringify({ ...plan, dialect }));
+    if (dialect.knowsOrderIds) world.situations.meet('a gateway that knows order ids');
     this.policy = policed ? new SimPolicy(seed, world, plan) : undefined;
     const isSigned = signed || this.policy?.isSigned === true;
     this.control = isSigned ? openControl(seed, world, plan, this.policy) : undefined;
@@ -124,7 +128,8 @@ export class Simulation {
     this.replication = replicated ? new Replication(seed, this, ledger) : undefined;
     this.redis = openRedis(this, ledger);
     this.attacker = this.control?.hasAttacker === true ? openAttacker(this, this.control) : undefined;
-    this.book = openGateway(world, this.#mayBreak, this.replication?.watcher ?? this.policy?.judge);
+    const watcher = this.replication?.watcher ?? this.policy?.judge;
+    this.book = openGateway(world, this.#mayBreak, watcher, dialect);
     this.#users = openUsers(this);
     this.hosts = openHosts(this);
     const faults = scheduleFaults(this);
@@ -189,8 +194,10 @@ export class Simulation {
 }
 
 export function findFalseState(ledger: WorldLedger, book: GatewayBook): string | undefined {
-  for (const { payoutId, state, gatewayId } of ledger.payouts()) {
+  for (const { payoutId, state, gatewayId, txhash } of ledger.payouts()) {
     const paid = book.paymentTo(walletOf(payoutId));
+    if (txhash !== undefined && (book.dialect.api === 'v2' || txhash !== gatewayId))
+      return `made up: ${payoutId} has the txhash ${txhash}, which the gateway has not told`;
     const isTrue = paid === undefined ? state !== 'in_progress' : state === 'unknown' || gatewayId === paid;
     if (!isTrue) return `lost: ${payoutId} is ${state} ${gatewayId ?? ''}, the gateway has ${paid ?? 'no payment'}`;
   }

@@ -27,6 +27,8 @@ export const SITUATIONS = [
   'a request stays in the kernel of its host',
   'a statement about an earlier attempt is refused',
   'an adoption ends a payout again',
+  'a gateway that knows order ids',
+  'a payment is found by its order id',
 ] as const;
 
 export const SIGNED_SITUATIONS = [

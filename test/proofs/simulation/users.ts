@@ -10,6 +10,7 @@ import {
   UNWITNESSED,
   type AdoptionLedger,
 } from '../../../src/operator/adoption.js';
+import { orderIdOf, readAttempts } from '../../../src/ledger/order-id.js';
 import { UNSENT_STATES } from '../../../src/ledger/states.js';
 import { truthfulResolution, newPayout, walletOf } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
@@ -53,8 +54,21 @@ export function openUsers(run: Simulation) {
     return move(run, payout, { to, ...rest, ...(act && { act }) });
   };
 
+  /** `payouts gateway find`: what it finds is the payment of this payout, or nothing. */
+  const lookUp = async ({ payoutId }: Payout) => {
+    for (const attempt of await readAttempts(ledger.connection, payoutId)) {
+      const found = book.findPayment(orderIdOf(attempt));
+      if (found === undefined) continue;
+      world.situations.meet('a payment is found by its order id');
+      if (found.addressTo !== walletOf(payoutId))
+        world.fail(`mistaken: an order id of ${payoutId} is ${found.addressTo}`);
+      return found.gatewayId;
+    }
+    return undefined;
+  };
+
   const decideUnknown = async (payout: Payout) => {
-    const resolution = truthfulResolution(book.paymentTo(walletOf(payout.payoutId)));
+    const resolution = truthfulResolution((await lookUp(payout)) ?? book.paymentTo(walletOf(payout.payoutId)));
     const refusal = await change(payout, resolution);
     // A colleague has the same finding in a file. While the request was on its way it was none.
     if (resolution.to === 'queued' && refusal !== 'in_flight' && world.fault(0.3))

@@ -51,6 +51,7 @@ export const mistakes: Mistakes = {
   })),
   'no guard before the write': { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => () => pacer.isOpen) },
   'resend on timeout': { wrapGateway: resendOnce },
+  'one order id for all attempts of a payout': { wrapGateway: namedByPayout },
   'lease by expiry': { wrapLedger: expiringLease },
   'absent lease is free': { wrapLedger: freeWhereAbsent },
   'no heartbeat during quarantine': withCalls((ledger, { pacer }) => ({
@@ -181,8 +182,8 @@ function withMayWrite(gateway: WithdrawGateway, change: (mayWrite: () => boolean
   return wrapWithdraw(
     gateway,
     (withdraw) =>
-      async (request, { mayWrite }) =>
-        withdraw(request, { mayWrite: change(mayWrite) }),
+      async (request, { mayWrite, ...options }) =>
+        withdraw(request, { mayWrite: change(mayWrite), ...options }),
   );
 }
 
@@ -191,8 +192,16 @@ function resendOnce(gateway: WithdrawGateway): WithdrawGateway {
     const outcome = await withdraw(request, options);
     if (outcome.kind !== 'unknown') return outcome;
     const again = await gateway.openConnection(new AbortController().signal);
-    return again.withdraw(request, { mayWrite: () => true });
+    return again.withdraw(request, { ...options, mayWrite: () => true });
   });
+}
+
+/** The payout's wallet is in this world what its id is: the same for each attempt. */
+function namedByPayout(gateway: WithdrawGateway): WithdrawGateway {
+  return wrapWithdraw(
+    gateway,
+    (withdraw) => async (request, options) => withdraw(request, { ...options, orderId: request.addressTo }),
+  );
 }
 
 const FREE = { owner: '', epoch: 0, heartbeat: 0, released: true };
