@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { GatewayApi } from '../../../src/base/settings.js';
 import type { DelayRange } from '../../../src/sandbox/latency.js';
 import { Random } from '../../doubles/random.js';
 import type { Gateway, WorkerHost, RedisServer } from './processes.js';
@@ -210,7 +211,10 @@ export function drawFault(kind: Kind, atMs: number, timing: Timing, random: Rand
 
 export type Plan = ReturnType<typeof drawPlan>;
 
-export function drawPlan(seed: number, signed: boolean) {
+/** Each generation of the gateway's API in every other round, and in every other of the real rounds. */
+const apiOf = (seed: number): GatewayApi => ((seed + Math.floor(seed / REAL_EVERY)) % 2 === 0 ? 'v2' : 'v1');
+
+export function drawPlan(seed: number, signed: boolean, api = apiOf(seed)) {
   const random = new Random(seed);
   const timing = seed % REAL_EVERY === 0 ? REAL : SCALED;
   const first = KINDS[seed % KINDS.length] as Kind;
@@ -229,7 +233,7 @@ export function drawPlan(seed: number, signed: boolean) {
   const faults = kinds.map((kind) => drawFault(kind, atMs(), timing, random));
   const payouts = random.whole(timing.payouts.min, timing.payouts.max);
   return {
-    ...{ seed, timing, signed, sharedJournal, faults },
+    ...{ seed, api, timing, signed, sharedJournal, faults },
     forgets: kinds.some(isForgetting),
     enqueueAtMs: Array.from({ length: payouts }, (_, index) => (index < payouts / 2 ? -1 : atMs())),
     maxUnknownsInARow: random.pick([2, 99]),

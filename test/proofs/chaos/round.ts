@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Payout } from '../../../src/ledger/payout.js';
+import type { Payment } from '../../../src/sandbox/sandbox-account.js';
 import { until } from '../../support/until.js';
 import { UNSIGNED, adoptJournal, writeKeyFiles } from '../signing.js';
 import { paymentOf, PLATFORM_ID, WORKERS, type Fault, type Plan, type Stage } from './plan.js';
@@ -25,20 +26,21 @@ function* findBroken({ stats, arrivals, payments }: GatewayBook, payouts: Payout
   if (stats.blocked) return;
   for (const [payoutId, payout] of payouts) {
     const paid = payments.find(({ addressTo }) => addressTo === paymentOf(payoutId).addressTo);
-    const problem = findProblem(payout, paid?.txhash);
+    const problem = findProblem(payout, paid);
     if (problem !== undefined) yield `LOST: ${payoutId} ${problem}`;
   }
 }
 
-function findProblem(payout: Payout | undefined, txhash: string | undefined) {
+function findProblem(payout: Payout | undefined, paid: Payment | undefined) {
   switch (payout?.state) {
     case 'completed':
-      if (txhash === undefined) return 'is completed, but the gateway has paid nothing';
-      return payout.txhash === txhash ? undefined : 'is completed with the hash of another payment';
+      if (paid === undefined) return 'is completed, but the gateway has paid nothing';
+      if (payout.gatewayId !== paid.gatewayId) return 'is completed as another payment';
+      return payout.txhash === paid.txhash ? undefined : 'is completed with the hash of another payment';
     case 'unknown':
       return undefined;
     case 'rejected':
-      return txhash === undefined ? undefined : 'is rejected, but the gateway has paid it';
+      return paid === undefined ? undefined : 'is rejected, but the gateway has paid it';
     default:
       return `is ${payout?.state ?? 'not in the ledger'} in the end, which nothing in this round explains`;
   }
@@ -126,7 +128,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
           TAKEOVER_QUARANTINE_MS: String(timing.ownJournalQuarantineMs),
           ...{ HOST_NAME: `host-${worker}`, NODE_OPTIONS: `--import=${HOST_NAME}` },
         }),
-        ...{ REDIS_URL: `redis://127.0.0.1:${link.port}`, GATEWAY_BASE_URL: gateway.url },
+        ...{ REDIS_URL: `redis://127.0.0.1:${link.port}`, GATEWAY_BASE_URL: gateway.url, GATEWAY_API: plan.api },
         ...keys?.workerEnvironment,
       };
       const host = startHost(`worker-${worker}`, dir, environment, (defect) => broken.push(defect));

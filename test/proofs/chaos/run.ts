@@ -3,14 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report, secondsSince } from '../command-line.js';
+import { GATEWAY_APIS } from '../../../src/base/settings.js';
 import { drawPlan, type Plan } from './plan.js';
 import { runRound, type RoundResult } from './round.js';
 
-const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N]
+const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N] [--gateway v1|v2]
 
   --rounds N    how many rounds (200)
   --from SEED   the first round's seed; each round takes the next (1)
   --jobs N      rounds at the same time (2)
+  --gateway     the API of every round (v1 and v2 by turns)
   --signed      payouts are signed, and the workers have a keyring; an operator signs, too, and decides whatever is open
 
 A seed decides which faults strike and when; what they meet depends on the machine, so a failure may take some repeats.
@@ -19,11 +21,13 @@ A seed decides which faults strike and when; what they meet depends on the machi
 const { values } = parseArgs({
   options: {
     ...{ rounds: { ...TEXT, default: '200' }, from: { ...TEXT, default: '1' } },
-    ...{ jobs: { ...TEXT, default: '2' }, signed: FLAG, help: FLAG },
+    ...{ jobs: { ...TEXT, default: '2' }, signed: FLAG, gateway: TEXT, help: FLAG },
   },
 });
+const api = GATEWAY_APIS.find((each) => each === values.gateway);
 
 async function main() {
+  if (api !== values.gateway) throw new Error(`--gateway must be one of ${GATEWAY_APIS.join(', ')}\n${USAGE}`);
   const [from, rounds] = [wholeNumber(values.from, USAGE), wholeNumber(values.rounds, USAGE)];
   const startedAt = performance.now();
   const found: [Plan, RoundResult][] = [];
@@ -49,7 +53,7 @@ async function main() {
 }
 
 async function judge(seed: number): Promise<[Plan, RoundResult]> {
-  const plan = drawPlan(seed, values.signed);
+  const plan = drawPlan(seed, values.signed, api);
   const dir = await mkdtemp(join(tmpdir(), `payouts-chaos-${seed}-`));
   const startedAt = performance.now();
   const result = await runRound(plan, dir);
@@ -61,11 +65,11 @@ async function judge(seed: number): Promise<[Plan, RoundResult]> {
   return [plan, result];
 }
 
-function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: number) {
+function describe({ seed, api: spoken, timing, faults }: Plan, result: RoundResult, seconds: number) {
   const { arrivals, smallestGapMs, states, broken } = result;
   return [
     broken.length === 0 ? 'ok    ' : 'FAILED',
-    `seed ${seed}`.padEnd(9),
+    `seed ${seed} ${spoken}`.padEnd(12),
     `${seconds.toFixed(1).padStart(5)} s`,
     `${arrivals} sends`.padStart(8),
     `gap ${smallestGapMs?.toFixed(1) ?? '-'} of ${timing.minGapMs} ms`.padEnd(22),
@@ -74,11 +78,11 @@ function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: 
   ].join('  ');
 }
 
-function explain({ seed, sharedJournal, signed }: Plan, { broken, trace, states }: RoundResult) {
+function explain({ seed, api: spoken, sharedJournal, signed }: Plan, { broken, trace, states }: RoundResult) {
   for (const text of broken) print(`  ${text}`);
   print(`  payouts: ${JSON.stringify(states)}; journals: ${sharedJournal ? 'one for all hosts' : 'one for each host'}`);
   for (const line of trace) print(`  ${line}`);
-  print(`  to repeat it: npm run chaos -- ${signed ? '--signed ' : ''}--rounds 1 --from ${seed}`);
+  print(`  to repeat it: npm run chaos -- ${signed ? '--signed ' : ''}--gateway ${spoken} --rounds 1 --from ${seed}`);
 }
 
 exitOnSignals();

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
+import type { GatewayApi } from '../../../src/base/settings.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
@@ -14,7 +15,7 @@ import { PLATFORM_ID, SECRET_KEY, paymentOf } from './plan.js';
 const CHECK_EVERY_MS = 150;
 
 type UsersOptions = Readonly<{
-  plan: Readonly<{ enqueueAtMs: readonly number[]; pauseAtMs: number; forgetsKey: boolean }>;
+  plan: Readonly<{ api: GatewayApi; enqueueAtMs: readonly number[]; pauseAtMs: number; forgetsKey: boolean }>;
   redisUrl: string;
   dir: string;
   journalDir: string;
@@ -44,7 +45,7 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
     const env = {
       ...{ PATH: process.env['PATH'], NO_COLOR: '1', GATEWAY_PLATFORM_ID: String(PLATFORM_ID) },
       ...{ REDIS_URL: options.redisUrl, SEND_JOURNAL_DIR: options.journalDir },
-      ...{ GATEWAY_BASE_URL: options.gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY },
+      ...{ GATEWAY_BASE_URL: options.gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY, GATEWAY_API: plan.api },
       ...keys?.workerEnvironment,
     };
     return new Promise((resolve) => {
@@ -124,7 +125,7 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
       const pages = await Promise.all(states.map(async (each) => producer.list({ state: each })));
       for (const payout of pages.flatMap(({ payouts }) => payouts).filter(isCertain)) {
         const paid = (await readPayments()).find(({ addressTo }) => addressTo === payout.addressTo);
-        await decideOne(payout, paid?.txhash);
+        await decideOne(payout, paid?.gatewayId);
         seen.delete(payout.payoutId);
       }
     },
