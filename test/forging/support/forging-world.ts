@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { PartialAccountSettings } from '../../../src/base/settings.js';
+import type { GatewayApi, PartialAccountSettings } from '../../../src/base/settings.js';
 import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { Payout } from '../../../src/ledger/payout.js';
@@ -27,6 +27,11 @@ const QUICK: PartialAccountSettings = {
   ...{ pollMinMs: 200, pollMaxMs: 1_000, maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 },
   ...{ balanceEveryMs: 0, currenciesEveryMs: 0 },
 };
+
+/** The APIs take turns, account by account; `FORGING_FIRST_API=v2` swaps them, so that each attack meets the other one. */
+const FIRST_API: GatewayApi = process.env['FORGING_FIRST_API'] === 'v2' ? 'v2' : 'v1';
+const SECOND_API: GatewayApi = FIRST_API === 'v1' ? 'v2' : 'v1';
+const apiOf = (platformId: number) => ((platformId - FIRST_PLATFORM) % 2 === 0 ? FIRST_API : SECOND_API);
 
 /** A Redis of its own, a gateway that keeps the book, and workers with a keyring. */
 export class ForgingWorld {
@@ -102,7 +107,10 @@ export class ForgingWorld {
     const bookOf = (payments: readonly Omit<SignedPayment, 'payoutId'>[]) =>
       payments.map(({ paymentId, amount, addressTo }) => ({ paymentId, amount, addressTo }));
     const signed = bookOf(account.signed);
-    for (const payment of bookOf(this.sandbox.payments(account.platformId))) expect(signed).toContainEqual(payment);
+    const payments = this.sandbox.payments(account.platformId);
+    for (const payment of bookOf(payments)) expect(signed).toContainEqual(payment);
+    for (const { gatewayId, transactionId, txhash } of payments)
+      expect(gatewayId).toBe(apiOf(account.platformId) === 'v2' ? transactionId : txhash);
     const addresses = this.paidTo(account);
     expect(addresses).toEqual([...new Set(addresses)]);
     const { smallestGapMs, blocked } = this.sandbox.stats(account.platformId);
@@ -120,7 +128,8 @@ export class ForgingWorld {
       journalDir: this.journalDir,
       keysFile: this.keysFile,
       accounts: accounts.map(({ platformId }) => ({
-        ...{ ...QUICK, ...settings, platformId, baseUrl: this.sandbox.url, secretKey: SECRET_KEY },
+        ...{ ...QUICK, api: apiOf(platformId), ...settings, platformId },
+        ...{ baseUrl: this.sandbox.url, secretKey: SECRET_KEY },
       })),
       observe: (platformId) => ({
         ...noObserver,
