@@ -79,6 +79,15 @@ export const WORKER_COMMAND_SETTINGS = {
     default: 86_400_000,
     unit: 'ms',
   },
+  /** Port on which `payouts worker` takes the webhooks of the gateway, at `/gateway-events/PLATFORM_ID`; 0 takes a free one. Each makes the next poll of its payout due at once, and changes nothing else. Only for accounts of `GATEWAY_API=v2`, or with a gateway of your own that sends some. With `--processes` the first one takes them, for all accounts. See [deploy.md](deploy.md#webhooks-of-the-gateway). */
+  eventsPort: {
+    section: 'polling',
+    variable: 'GATEWAY_EVENTS_PORT',
+    rule: port,
+    absent: 'none are taken; payouts are polled',
+  },
+  /** Address of the same. Let a TLS proxy pass that path alone. */
+  eventsHost: { section: 'polling', variable: 'GATEWAY_EVENTS_HOST', rule: text, default: '127.0.0.1' },
   /** Address on which the worker serves `/healthz`, `/readyz` and `/metrics`. */
   healthHost: { section: 'serving', variable: 'HEALTH_HOST', rule: text, default: '127.0.0.1' },
   /** Port of the same; 0 takes a free one. With `--processes` that of the first process; the next has the next port. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import {
+  type EventMessage,
   type Gateway,
   GatewayRejectedError,
   GatewayUnavailableError,
@@ -32,6 +33,8 @@ export interface GatewaySubject {
   readonly status: Readonly<Record<PaymentStatus['kind'], SubjectResponse>>;
   /** The answer to a look-up by order id. Absent if the gateway has none. */
   readonly found?: SubjectResponse;
+  /** A message of the gateway about the payment `acceptedId`, as its server would receive it. Absent if it sends none. */
+  readonly event?: EventMessage;
   /** In no outcome and no error. */
   readonly secretKey: string;
   /** What no outcome and no error may contain, of a request as received: its signature or login. */
@@ -219,6 +222,25 @@ export const GATEWAY_CONTRACT: readonly ContractRule[] = [
       await ask(subject, responding(toBytes(subject.rejected('not found'))), async (gateway) =>
         assert.rejects(async () => gateway.findPayment?.(ORDER_ID), GatewayRejectedError),
       );
+    },
+  },
+  {
+    name: 'a message of the gateway counts for its bytes as they came, and only signed',
+    check: async (subject) => {
+      await ask(subject, {}, async (gateway) => {
+        const { event } = subject;
+        assert.equal(gateway.readEvent !== undefined, event !== undefined);
+        if (event === undefined) return;
+        assert.deepEqual(gateway.readEvent?.(event), { kind: 'payment', gatewayId: subject.acceptedId });
+        const spaced = Buffer.concat([event.body, Buffer.from(' ')]);
+        const forged: readonly EventMessage[] = [
+          { ...event, headers: {} },
+          { ...event, body: spaced },
+          { ...event, body: new Uint8Array() },
+        ];
+        for (const each of forged) assert.deepEqual(gateway.readEvent(each), { kind: 'forged' });
+        return Promise.resolve();
+      });
     },
   },
   {

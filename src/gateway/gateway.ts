@@ -9,7 +9,7 @@ export { describeStop, isOfBalance, type StopClass, type StopSign, stopSignOf } 
  * The port to a payment gateway: what the rest of this package knows of it, with wallet.ts and, where one is opened,
  * open-gateway.ts. What a gateway does not tell is undefined, never made up.
  */
-export interface Gateway extends WithdrawGateway, StatusGateway, FactsGateway {
+export interface Gateway extends WithdrawGateway, StatusGateway, FactsGateway, EventGateway {
   readonly capabilities: GatewayCapabilities;
   /**
    * The address for deposits of a currency, for one of the platform's own identifiers. Absent if the gateway has none.
@@ -51,6 +51,34 @@ export interface StatusGateway {
   /** @returns in what a status is not of this payment, or leaves it out; empty if it is the payment */
   comparePayment(status: PaymentStatus, payment: ComparedPayment): PaymentDifference[];
 }
+
+/** The gateway as its own messages (webhooks) are read. */
+export interface EventGateway {
+  /**
+   * Says which payment a message of the gateway is about. Nothing in it is believed: that payment is asked for sooner.
+   * Absent if the gateway sends none.
+   */
+  readEvent?(message: EventMessage): EventReading;
+}
+
+/** A message as it was received. */
+export interface EventMessage {
+  /** With names in lowercase, as Node gives them. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: Uint8Array;
+}
+
+/**
+ * What is known of a message.
+ *
+ * - `payment`: the gateway signed it, and it names this payment.
+ * - `unreadable`: the gateway signed it, and it names none.
+ * - `forged`: the gateway did not sign these bytes.
+ */
+export type EventReading =
+  | { readonly kind: 'payment'; readonly gatewayId: string }
+  | { readonly kind: 'unreadable' }
+  | { readonly kind: 'forged' };
 
 /** A payout, as far as a status is compared with it. */
 export interface ComparedPayment extends Omit<WithdrawRequest, 'symbol'> {

@@ -16,6 +16,8 @@ export {
   type Currency,
   type CurrencyList,
   describeStop,
+  type EventMessage,
+  type EventReading,
   GatewayInvalidResponseError,
   GatewayRejectedError,
   GatewayUnavailableError,

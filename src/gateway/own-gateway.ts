@@ -6,6 +6,8 @@ import type { OptionRule } from '../base/setting.js';
 import { CONNECT_WITHIN_MS } from '../base/settings.js';
 import {
   describeFailure,
+  type EventMessage,
+  type EventReading,
   type FoundPayment,
   type Gateway,
   GatewayInvalidResponseError,
@@ -25,7 +27,7 @@ const METHODS = [
   ...['readCurrencies', 'readBalances', 'close'],
 ] as const;
 
-const OPTIONAL_METHODS = ['findPayment', 'getPaymentWallet'] as const;
+const OPTIONAL_METHODS = ['findPayment', 'getPaymentWallet', 'readEvent'] as const;
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
@@ -146,6 +148,10 @@ export function guardGateway(
     ...(own.getPaymentWallet && {
       getPaymentWallet: async (request: { readonly paymentId: number; readonly orderId: string }) =>
         ask('getPaymentWallet', walletSchema, async () => own.getPaymentWallet?.(request)),
+    }),
+    ...(own.readEvent && {
+      readEvent: (message: EventMessage): EventReading =>
+        eventSchema.safeParse(quietly(() => own.readEvent?.(message))).data ?? { kind: 'forged' },
     }),
     close: () => {
       quietly(() => {
@@ -272,6 +278,11 @@ const differencesSchema = z.array(
 const stopSchema = z
   .object({ blockedReason: z.string().optional(), isOfPayout: z.boolean() })
   .transform(({ blockedReason, isOfPayout }) => ({ blockedReason, isOfPayout }));
+
+const eventSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('payment'), gatewayId: gatewayIdField }),
+  z.object({ kind: z.enum(['unreadable', 'forged']) }),
+]);
 
 /** No send depends on these: their form is checked as far as readers need it. */
 const currencySchema = z.looseObject({ paymentId: z.int(), name: z.string(), usdRate: z.string().optional() });

@@ -1,7 +1,16 @@
-import { type JobsOptions, Queue, type QueueOptions, SpanKind, type Telemetry, TelemetryAttributes } from 'bullmq';
+import {
+  ErrorCode,
+  Job,
+  type JobsOptions,
+  Queue,
+  type QueueOptions,
+  SpanKind,
+  type Telemetry,
+  TelemetryAttributes,
+} from 'bullmq';
 import { type Logger, silentLogger } from '../base/logger.js';
 import { activeTrace } from '../base/tracing.js';
-import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { ask, type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
 import { type Payout, priorityField } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
 
@@ -131,6 +140,23 @@ export class PayoutQueues {
   async removeWithdrawJob(payout: JobIdSource): Promise<void> {
     const jobId = toJobId(payout);
     if (await this.#isWithinReach(jobId)) await this.withdraw.remove(jobId);
+  }
+
+  /**
+   * Makes the next status poll of a payout due now: it joins the end of those that are due, and the limit of polls stays.
+   * @returns false if no poll of it waits for a time: it runs, is due already, or has no job
+   */
+  async bringPollForward(payout: JobIdSource): Promise<boolean> {
+    const { transactionstatus } = this;
+    // As if it had been read: nothing of it is needed but its id.
+    const job = new Job<unknown>(transactionstatus, QUEUE_NAMES.transactionstatus, {}, {}, toJobId(payout));
+    try {
+      await ask(job.promote());
+      return true;
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === ErrorCode.JobNotInState) return false;
+      throw error;
+    }
   }
 
   async #isWithinReach(jobId: string): Promise<boolean> {

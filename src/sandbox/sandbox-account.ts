@@ -173,6 +173,11 @@ export class SandboxAccount {
     return call.isSignedWith(this.#secretKey);
   }
 
+  /** Signs for the merchant, as the gateway does in a message of its own. */
+  signWith(sign: (secretKey: string) => string): string {
+    return sign(this.#secretKey);
+  }
+
   countCall(endpoint: EndpointName, faults: readonly FaultKind[]): void {
     this.#calls.set(endpoint, (this.#calls.get(endpoint) ?? 0) + 1);
     for (const kind of faults) this.#faultsFired.set(kind, (this.#faultsFired.get(kind) ?? 0) + 1);

@@ -21,6 +21,7 @@ import { failed, sendResponse } from './response.js';
 import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from './sandbox-options.js';
 import { V1 } from './v1/dialect.js';
 import { createV2 } from './v2/dialect.js';
+import { Webhooks } from './v2/webhooks.js';
 
 /**
  * Starts a local gateway that speaks both generations of the API (docs/gateway-api-v1.md, docs/gateway-api-v2.md) on the
@@ -37,7 +38,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const logger = failsafeLogger(settings.logger ?? silentLogger);
   const gateway = new GatewayService(settings, clock, logger);
   const controls = createControls(gateway);
-  const dialects = [V1, createV2(settings.v2)];
+  const webhooks = new Webhooks(settings, clock, logger);
+  const dialects = [V1, createV2(settings.v2, webhooks)];
   const server = await startSocketServer(settings, (request, response) => {
     route({ gateway, controls, dialects }, request, response).catch((error: unknown) => {
       logger.error({ error }, 'the sandbox failed to serve a call');
@@ -46,6 +48,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
   const close = async (): Promise<void> => {
     gateway.close();
+    webhooks.close();
     await server.close();
   };
   return {

@@ -9,6 +9,7 @@ import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { KeyringFacts, PolicyFacts } from './account-control.js';
 import type { AccountPart, AccountStatus, OpeningRuntime } from './account-runtime.js';
 import { AccountSending } from './account-sending.js';
+import { GatewayEvents } from './gateway-events.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisCheck } from './redis-monitor.js';
 import { repairClockJumps } from './repair-clock-jump.js';
@@ -33,6 +34,8 @@ export class AccountWorker {
   readonly #openJournal: () => Promise<AccountJournal>;
   readonly #close: () => Promise<void>;
   readonly #stop = new AbortController();
+  /** Takes what the gateway sends; undefined if this one sends nothing. @internal */
+  readonly events: GatewayEvents | undefined;
   #sending: AccountSending | undefined;
   #journalTrouble: { readonly reason: string; readonly cause?: 'disk' } | undefined;
   #isStopped = false;
@@ -53,6 +56,7 @@ export class AccountWorker {
     this.#part = new CurrentPart(part);
     this.#openJournal = openJournal;
     this.#close = close;
+    this.events = GatewayEvents.of(runtime);
   }
 
   get platformId(): number {
@@ -275,6 +279,7 @@ export class AccountWorker {
    */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.events?.close();
     await this.#polling;
     await this.#running;
     this.#over.abort();

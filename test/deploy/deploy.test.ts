@@ -66,7 +66,7 @@ const LIVE = ['worker', 'dashboard', 'notify', 'serve'];
 
 /** Paths, hosts and ports inside a container, which compose itself decides. */
 const SET_BY_COMPOSE = [
-  ...['ALLOW_READABLE_SECRETS', 'SEND_JOURNAL_DIR', 'HEALTH_HOST', 'HEALTH_PORT'],
+  ...['ALLOW_READABLE_SECRETS', 'SEND_JOURNAL_DIR', 'HEALTH_HOST', 'HEALTH_PORT', 'GATEWAY_EVENTS_HOST'],
   ...['DASHBOARD_HOST', 'DASHBOARD_PORT', 'NOTIFY_HEALTH_PORT'],
   ...['SERVE_HOST', 'SERVE_PORT', 'SERVE_HEALTH_PORT', 'SERVE_TOKENS_FILE'],
 ];

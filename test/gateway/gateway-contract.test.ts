@@ -1,7 +1,11 @@
+import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import type { Gateway, WithdrawConnection } from '../../src/gateway/gateway.js';
 import { GATEWAY_CONTRACT, type GatewaySubject, testGateway } from '../../src/gateway-contract/index.js';
 import { clientOf, SECRET_KEY, v2Of } from './support/test-client.js';
+
+const EVENT_BODY = Buffer.from('{"transactionId":"abc","approve":1}');
+const EVENT = `4242;${EVENT_BODY.toString()};${SECRET_KEY}`;
 
 const V1: GatewaySubject = {
   open: (baseUrl, withinMs) => clientOf({ baseUrl }, { timeoutMs: withinMs, withdrawTimeoutMs: withinMs }),
@@ -46,6 +50,7 @@ const V2: GatewaySubject = {
     failed: '{"result":1,"approve":2}',
   },
   found: '{"result":1,"approve":0,"transactionId":"abc"}',
+  event: { headers: { 'x-signature': createHmac('sha256', SECRET_KEY).update(EVENT).digest('hex') }, body: EVENT_BODY },
   secretsOf: (request) => [/x-signature: ([0-9a-f]{64})\r\n/i.exec(request)?.[1] ?? ''],
 };
 
@@ -132,6 +137,9 @@ const BROKEN: Readonly<Record<string, Break>> = {
           withdraw(request, { mayWrite }),
     )(gateway),
     findPayment: async () => Promise.resolve({ kind: 'paid', gatewayId: 'abc' }),
+  }),
+  'a message of the gateway counts for its bytes as they came, and only signed': () => ({
+    readEvent: () => ({ kind: 'payment', gatewayId: 'abc' }),
   }),
   'no outcome and no error contains a secret, even if the gateway repeats it': (gateway) => ({
     ...withdrawing(

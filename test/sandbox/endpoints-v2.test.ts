@@ -1,8 +1,14 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { ENDPOINTS } from '../../src/gateway/v2/endpoints.js';
 import { call, type Merchant, type Reply, runSandbox, sign, withdraw } from './support/running-sandbox.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
+import { until } from '../support/until.js';
+import { afterTest } from '../worker/support/close-after-test.js';
 
 type V2 = NonNullable<SandboxOptions['v2']>;
 
@@ -255,4 +261,71 @@ it('docs/gateway-api-v2.md names each switch of the sandbox', () => {
     'statusNamesPayment',
   ];
   for (const name of switches) expect(page).toContain(`| \`${name}\``);
+});
+
+/** A merchant's server: what it received, and how it answers. */
+async function receiver(status = 200) {
+  const received: { readonly body: string; readonly signature: unknown; readonly type: unknown }[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { 'x-signature': signature, 'content-type': type } = request.headers;
+      received.push({ body: Buffer.concat(chunks).toString(), signature, type });
+      response.writeHead(status).end();
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  afterTest(() => {
+    server.closeAllConnections();
+  });
+  afterTest(() => server.close());
+  return { received, webhookUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/PLATFORM_ID` };
+}
+
+it.each([
+  ['sent', 1],
+  ['repeated', 6],
+  ['forged', 1],
+] as const)('a webhook is posted once a payment has settled (%s)', async (webhooks, times) => {
+  const { received, webhookUrl } = await receiver();
+  const { merchant, sandbox } = await runSandbox({ settleAfterMs: 300, v2: { webhookUrl, webhooks } });
+  const { transactionId } = await pays(merchant);
+  expect(received).toEqual([]);
+  await until('it was posted', () => received.length === times);
+  for (const { body, signature, type } of received) {
+    expect(type).toBe('application/json');
+    const [payment] = sandbox.payments();
+    expect(JSON.parse(body)).toEqual({
+      ...{ platformId: 1001, transactionId, orderId: 'a1', paymentId: 6, addressTo: WALLET, amount: '10', approve: 1 },
+      txhash: payment?.txhash,
+    });
+    expect(signature === signJson(merchant, body)).toBe(webhooks !== 'forged');
+  }
+  // The first generation sends none.
+  await withdraw(merchant);
+  await delay(500);
+  expect(received).toHaveLength(times);
+});
+
+it('a webhook that is lost is never posted; one that is early comes before the response', async () => {
+  const { received, webhookUrl } = await receiver();
+  const lost = await runSandbox({ settleAfterMs: 0, v2: { webhookUrl, webhooks: 'lost' } });
+  await pays(lost.merchant);
+  const early = await runSandbox({ settleAfterMs: 1e9, latencyAfterMs: 500, v2: { webhookUrl, webhooks: 'early' } });
+  const paying = pays(early.merchant);
+  await until('it was posted', () => received.length === 1);
+  expect(await Promise.race([paying, delay(0)])).toBeUndefined();
+  const { transactionId } = await paying;
+  expect(received.map(({ body }) => JSON.parse(body) as Reply)).toMatchObject([{ transactionId, approve: 0 }]);
+});
+
+it('a webhook that is not answered with 200 is posted twice more, then never', async () => {
+  const { received, webhookUrl } = await receiver(404);
+  const { merchant } = await runSandbox({ settleAfterMs: 0, v2: { webhookUrl } });
+  await pays(merchant);
+  await until('it was posted three times', () => received.length === 3);
+  await delay(800);
+  expect(new Set(received.map(({ body, signature }) => `${String(signature)} ${body}`)).size).toBe(1);
+  expect(received).toHaveLength(3);
 });

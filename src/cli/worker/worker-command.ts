@@ -12,6 +12,8 @@ import { CommandFailedError } from '../context/exit-code.js';
 import { readWorkerSigner } from '../context/keys.js';
 import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
+import type { AccountOptions } from '../../worker/payout-worker.js';
+import { type EventServer, startEventServer } from '../../worker/event-server.js';
 import { startHealthServer } from '../../worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import { createPayoutWorker, type PayoutWorker } from '../../control/payout-worker.js';
@@ -57,7 +59,7 @@ send without its response then becomes unknown. SIGHUP reads PAYOUT_KEYS_FILE an
 
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
   const { settings: all, accounts, receiptSigner } = await readWorkerSetup(environment);
-  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = {
+  const { stuckAfterMs, healthHost, healthPort, eventsHost, eventsPort, logLevel, ...settings } = {
     ...all,
     accountsFile: undefined,
     gatewayFile: undefined,
@@ -80,7 +82,13 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await startHealthServer({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   logger.info({ url: health.url }, 'serving /healthz, /readyz and /metrics');
+  let events: EventServer | undefined;
   try {
+    if (eventsPort !== undefined) {
+      const { registry } = metrics;
+      events = await startEventServer({ host: eventsHost, port: eventsPort, registry, accounts: accountsOf, logger });
+      logger.info({ at: events.url }, 'taking the webhooks of the gateway');
+    }
     worker = await createPayoutWorker({ ...settings, accounts, receiptSigner, observe: metrics.observe, logger }, stop);
     if (early.isReloadDue) reload();
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
@@ -93,6 +101,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
     if (!(error instanceof StoppedError)) throw error;
     logger.info({ reason: error.message }, 'worker stopped');
   } finally {
+    await events?.close();
     await health.close();
     exitDespiteTimers();
   }
@@ -129,7 +138,12 @@ async function runProcesses({ environment, stopSignal }: CliContext, count: numb
     // The running program: works in a clone, an installed package and a global one.
     spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', 'worker', CHILD_FLAG], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      env: { ...environment, HEALTH_PORT: String(healthPort === 0 ? 0 : healthPort + index) },
+      env: {
+        ...environment,
+        HEALTH_PORT: String(healthPort === 0 ? 0 : healthPort + index),
+        // One address at the gateway is for all accounts, whichever process sends for them.
+        ...(index > 0 && { GATEWAY_EVENTS_PORT: '' }),
+      },
     });
   const pool = new ProcessPool(count, start, systemClock, logger);
   outliveHangup(() => {
@@ -171,6 +185,16 @@ async function readWorkerSetup(environment: Environment) {
     environment,
   );
   const accounts = await readWorkerAccounts(environment);
+  if (settings.eventsPort !== undefined) requireSender(accounts);
   const receiptSigner = readWorkerSigner(environment);
   return { settings, accounts, receiptSigner };
+}
+
+/** @throws InvalidConfigError if the gateway of no account sends webhooks */
+function requireSender(accounts: readonly AccountOptions[]): void {
+  if (accounts.some(({ api, gateway }) => (gateway === undefined ? api === 'v2' : gateway.readEvent !== undefined)))
+    return;
+  const message =
+    'must not be set: no account has GATEWAY_API=v2, or a gateway of its own with readEvent, so no webhook can come';
+  throw new InvalidConfigError([{ field: WORKER_COMMAND_SETTINGS.eventsPort.variable, message }]);
 }

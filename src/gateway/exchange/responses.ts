@@ -56,9 +56,20 @@ function unclear(reason: string): ParsedResponse {
 }
 
 function parseObject(raw: RawResponse): ResponseFields | string {
+  let body: Uint8Array;
+  try {
+    body = decompress(raw);
+  } catch {
+    return 'the body is not whole UTF-8 text';
+  }
+  return parseFields(body);
+}
+
+/** @returns the fields of a JSON object, or why it is none */
+export function parseFields(body: Uint8Array): ResponseFields | string {
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(decompress(raw));
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
     return 'the body is not whole UTF-8 text';
   }

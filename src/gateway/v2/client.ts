@@ -14,10 +14,11 @@ import {
   parseAddress,
   parseBalanceValue,
   parseCurrencyItems,
+  parseEvent,
   parseFound,
   parseStatus,
 } from './endpoints.js';
-import { createJsonSigner, type JsonSigner } from './signing.js';
+import { createBodyVerifier, createJsonSigner, type JsonSigner } from './signing.js';
 
 /** docs/gateway-api-v2.md#limits */
 const MIN_WITHDRAW_GAP_MS = 1_000;
@@ -29,6 +30,7 @@ const MIN_WITHDRAW_GAP_MS = 1_000;
 export function openV2(options: GatewayClientOptions): Gateway {
   const access = toAccess(options);
   const sign = createJsonSigner(options.platformId, options.secretKey);
+  const isSigned = createBodyVerifier(options.platformId, options.secretKey);
   const queries = createQueryClient(access);
   const withdrawals = withdrawDialect(sign);
   const { withdrawstatus, address, currencies, balance } = ENDPOINTS;
@@ -56,6 +58,11 @@ export function openV2(options: GatewayClientOptions): Gateway {
         ...{ path: withdrawstatus.path, ...sign(request) },
         parseResult: (fields) => parseFound(fields, orderId),
       });
+    },
+    readEvent({ headers, body }) {
+      if (!isSigned(headers['x-signature'], body)) return { kind: 'forged' };
+      const gatewayId = parseEvent(body);
+      return gatewayId === undefined ? { kind: 'unreadable' } : { kind: 'payment', gatewayId };
     },
     comparePayment,
     classifyStop,

@@ -5,6 +5,7 @@ import { type AcceptedFields, classifyWithdrawal } from '../classify-withdrawal.
 import { isSameAmount } from '../compare-payment.js';
 import {
   parseDecimal,
+  parseFields,
   parseText,
   parseWholeNumber,
   present,
@@ -94,6 +95,12 @@ function parseProgress(fields: ResponseFields): PaymentStatus {
     ...present('amount', parseDecimal(fields['amount'])),
     ...present('isAmountNumber', isLosslessNumber(fields['amount']) || undefined),
   };
+}
+
+/** The payment that the body of a webhook is about. */
+export function parseEvent(body: Uint8Array): string | undefined {
+  const fields = parseFields(body);
+  return typeof fields === 'string' ? undefined : parseTransactionId(fields['transactionId']);
 }
 
 /** The answer need not repeat by what it was asked; if it does, it must be that. */

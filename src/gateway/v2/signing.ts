@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SignedRequest } from '../exchange/exchange-once.js';
 
 /** Fields of a body in their order; those without a value are left out. */
@@ -21,8 +21,23 @@ export function encodeJson(fields: JsonFields): string {
  * @returns 64 lowercase hexadecimal digits
  * @see docs/gateway-api-v2.md#authentication
  */
-export function signBody(platformId: number, body: string, secretKey: string): string {
-  return createHmac('sha256', secretKey).update(`${platformId};${body};${secretKey}`, 'utf8').digest('hex');
+export function signBody(platformId: number, body: string | Uint8Array, secretKey: string): string {
+  return digestOf(platformId, body, secretKey).toString('hex');
+}
+
+function digestOf(platformId: number, body: string | Uint8Array, secretKey: string): Buffer {
+  return createHmac('sha256', secretKey).update(`${platformId};`).update(body).update(`;${secretKey}`).digest();
+}
+
+/** Whether a signature is of these bytes, compared in constant time. */
+export type BodyVerifier = (signature: unknown, body: Uint8Array) => boolean;
+
+/** Verifies for one account. The key stays in this closure, hidden from JSON and inspectors. */
+export function createBodyVerifier(platformId: number, secretKey: string): BodyVerifier {
+  return (signature, body) =>
+    typeof signature === 'string' &&
+    /^[0-9a-f]{64}$/i.test(signature) &&
+    timingSafeEqual(Buffer.from(signature, 'hex'), digestOf(platformId, body, secretKey));
 }
 
 export type JsonSigner = (request: JsonFields) => SignedRequest;

@@ -5,11 +5,12 @@ import { failed } from '../response.js';
 import type { PaymentName } from '../sandbox-account.js';
 import { handleCall } from './handle-call.js';
 import type { OpenPoints } from './open-points.js';
+import { toSigned, type Webhooks } from './webhooks.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The second generation (docs/gateway-api-v2.md), which leaves some points open. */
-export function createV2(open: OpenPoints): Dialect {
+export function createV2(open: OpenPoints, webhooks: Pick<Webhooks, 'paid'>): Dialect {
   return {
     paths: {
       withdraw: ENDPOINTS.withdraw.path,
@@ -35,7 +36,13 @@ export function createV2(open: OpenPoints): Dialect {
         isSignedWith: (secretKey) =>
           typeof signature === 'string' &&
           isHmac(signature, toSigned(String(platformId), encode(fields, body, open.signed), secretKey), secretKey),
-        handle: (context) => handleCall(endpoint, request, context, open),
+        handle: (context) =>
+          handleCall(endpoint, request, context, {
+            ...open,
+            onPaid: (payment) => {
+              webhooks.paid(context.account, payment);
+            },
+          }),
       };
     },
     failed: (endpoint, message) => failed(message, endpoint === 'transactionstatus' ? open.failedStatusCode : 200),
@@ -58,10 +65,6 @@ function paymentOf({ transactionId, orderId }: Fields): PaymentName | undefined 
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
-}
-
-function toSigned(platformId: string, body: Buffer, secretKey: string): Buffer {
-  return Buffer.concat([Buffer.from(`${platformId};`), body, Buffer.from(`;${secretKey}`)]);
 }
 
 /** A gateway that checks the bytes needs no encoder; one that encodes the fields again has its own spelling. */

@@ -21,10 +21,15 @@ const SCHEMAS = {
   balance: ENDPOINTS.balance.request,
 };
 
+/** How this gateway is set up. */
+interface Setup extends OpenPoints {
+  readonly onPaid: (payment: Payment) => void;
+}
+
 type RequestOf<Name extends EndpointName> = z.output<(typeof SCHEMAS)[Name]>;
 
 type Handlers = {
-  readonly [Name in EndpointName]: (context: CallContext, request: RequestOf<Name>, open: OpenPoints) => Answer;
+  readonly [Name in EndpointName]: (context: CallContext, request: RequestOf<Name>, open: Setup) => Answer;
 };
 
 /** docs/gateway-api-v2.md#calls */
@@ -37,7 +42,7 @@ const HANDLERS: Handlers = {
 };
 
 /** @param fields - without `platformId` */
-export function handleCall(endpoint: EndpointName, fields: Fields, context: CallContext, open: OpenPoints): Answer {
+export function handleCall(endpoint: EndpointName, fields: Fields, context: CallContext, open: Setup): Answer {
   const request = SCHEMAS[endpoint].safeParse(fields, { reportInput: true });
   if (!request.success) {
     const [issue] = request.error.issues;
@@ -45,11 +50,11 @@ export function handleCall(endpoint: EndpointName, fields: Fields, context: Call
     const { field, message } = toProblem(issue);
     return `${field}: ${message}`;
   }
-  const handle = HANDLERS[endpoint] as (context: CallContext, request: unknown, open: OpenPoints) => Answer;
+  const handle = HANDLERS[endpoint] as (context: CallContext, request: unknown, open: Setup) => Answer;
   return handle(context, request.data, open);
 }
 
-function withdraw(context: CallContext, request: RequestOf<'withdraw'>, open: OpenPoints): Answer {
+function withdraw(context: CallContext, request: RequestOf<'withdraw'>, open: Setup): Answer {
   const { paymentId, addressTo, symbol, orderId } = request;
   const currency = findCurrency(paymentId);
   if (currency === undefined) return `unknown paymentId ${paymentId}`;
@@ -66,10 +71,11 @@ function withdraw(context: CallContext, request: RequestOf<'withdraw'>, open: Op
     namedBy: 'transactionId',
   });
   if (payment === undefined) return 'insufficient balance';
+  open.onPaid(payment);
   return { paymentId, addressTo, amount, transactionId: payment.transactionId };
 }
 
-function withdrawStatus(context: CallContext, request: RequestOf<'transactionstatus'>, open: OpenPoints): Answer {
+function withdrawStatus(context: CallContext, request: RequestOf<'transactionstatus'>, open: Setup): Answer {
   const { account, nowMs } = context;
   const payment = account.payments.find(request);
   const isKnown = (found: Payment) =>

@@ -26,6 +26,14 @@ export interface SandboxV2Options {
   readonly failedStatusCode?: 200 | 400 | undefined;
   /** `/v2/withdrawstatus` repeats the `transactionId`, also if it was asked by an `orderId`. @defaultValue `true` */
   readonly statusNamesPayment?: boolean | undefined;
+  /** Where a signed webhook is posted once a payment of `/v2/withdraw` has settled. @defaultValue none is */
+  readonly webhookUrl?: string | undefined;
+  /**
+   * What becomes of them. `repeated`: each comes six times. `forged`: signed with another key. `early`: each comes before
+   * the response to the withdrawal, too.
+   * @defaultValue `'sent'`
+   */
+  readonly webhooks?: 'sent' | 'lost' | 'repeated' | 'forged' | 'early' | undefined;
 }
 
 export const v2Field = z.strictObject({
@@ -36,6 +44,8 @@ export const v2Field = z.strictObject({
   amounts: z.enum(['coin', 'as-asked']).default('coin'),
   failedStatusCode: z.literal([200, 400]).default(400),
   statusNamesPayment: z.boolean().default(true),
+  webhookUrl: z.url({ protocol: /^https?$/, error: 'must be a URL of http:// or https://' }).optional(),
+  webhooks: z.enum(['sent', 'lost', 'repeated', 'forged', 'early']).default('sent'),
 });
 
 /** The switches of {@link SandboxV2Options}. */

@@ -54,6 +54,7 @@ export function observeGateway(
     capabilities: gateway.capabilities,
     comparePayment: (status, payment) => gateway.comparePayment(status, payment),
     classifyStop: (message, httpStatus) => gateway.classifyStop(message, httpStatus),
+    ...(gateway.readEvent && { readEvent: gateway.readEvent.bind(gateway) }),
     close: () => {
       gateway.close();
     },
