@@ -67,7 +67,7 @@ it('the first of several processes takes them for all accounts', async () => {
   await until('both serve', () => worker.log().split('serving /healthz').length > 2);
   for (const id of ids) await world.producerOf(id).enqueue({ ...PAYOUT, payoutId: `P-${id}` });
   for (const id of ids)
-    await until(`${id} is completed`, async () => (await world.producerOf(id).stats()).completed === 1, POLL_MS / 2);
+    await until(`${id} is completed`, async () => (await world.producerOf(id).stats()).completed === 1);
   expect(worker.log().split('taking the webhooks').length).toBe(2);
 });
 

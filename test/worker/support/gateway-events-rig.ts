@@ -9,7 +9,7 @@ import { closeAfterTest } from './close-after-test.js';
 import { openWorkerIn, type PayoutWorld, type PayoutWorldOptions, SECRET_KEY, worldOfTest } from './payout-world.js';
 
 /** Far beyond any test: what is completed sooner was asked for because of a webhook. */
-export const POLL_MS = 60_000;
+export const POLL_MS = 600_000;
 export const NEVER_MS = 1e9;
 export const MOST_BYTES = 16 * 1_024;
 
