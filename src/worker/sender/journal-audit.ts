@@ -31,7 +31,7 @@ export function describeUnadopted(bornAt: number): string {
 const GATEWAY_HINT = 'this process sends nothing: the ledger is of another gateway. See docs/runbooks/other-gateway.md';
 
 export function describeOtherGateway(ledger: string, own: string): string {
-  return `This Redis has the payouts of "${ledger}", and this worker pays at "${own}". Correct REDIS_URL, GATEWAY_BASE_URL or GATEWAY_API. If it is the same gateway under another name, set PAYOUT_AUDIENCE to the former, or run \`payouts adopt-ledger --gateway --reason WHY\`.`;
+  return `This Redis has the payouts of "${ledger}", and this worker pays at "${own}". Correct REDIS_URL, GATEWAY_BASE_URL, GATEWAY_API or GATEWAY_FILE. If it is the same gateway under another name, set PAYOUT_AUDIENCE to the former, or run \`payouts adopt-ledger --gateway --reason WHY\`.`;
 }
 
 const STALLED =
