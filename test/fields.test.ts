@@ -5,7 +5,7 @@ import { fromUnits, toUnits, worthInUnits } from '../src/base/decimal.js';
 import type { InvalidInputError, Problem } from '../src/base/errors.js';
 import { amountField, baseUrlField, parseInput, payoutIdField } from '../src/base/fields.js';
 import { platformIdField, txhashField } from '../src/base/fields.js';
-import { formatAmount, formatDuration, formatTimeUtc } from '../src/base/format.js';
+import { formatAmount, formatDuration, formatExact, formatTimeUtc } from '../src/base/format.js';
 import { toPlainLog } from '../src/base/plain-text.js';
 
 const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
@@ -43,12 +43,42 @@ it.each([
   expect(fromUnits(worthInUnits(text, rate))).toBe(worth);
 });
 
+const DIGITS = '9'.repeat(100_000);
 it.each([
-  ['-1234567.5', '-1,234,567.5'],
-  ['123456.123456789012345678', '123,456.123456789012345678'],
-  ['0.1234567890123456789', '0.123456789012345678…'],
-])('an amount %s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
-  expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
+  ['-1234567.5', '-1,234,567.5', '-1,234,567.5'],
+  ['5000.00', '5,000.00', '5,000.00'],
+  ['2993031.152999999999999999', '≈ 2,993,031.153', '2,993,031.152999999999999999'],
+  ['-12.999999999', '≈ -13', '-12.999999999'],
+  ['0.1234567890123456789', '≈ 0.12345679', '0.123456789012345678…'],
+  ['0.00000001', '0.00000001', '0.00000001'],
+  ['1e-18', '< 0.00000001', '0.000000000000000001'],
+  ['-0.000000000000000001', '> -0.00000001', '-0.000000000000000001'],
+  ['2.993031153e+06', '2,993,031.153', '2,993,031.153'],
+  [1e21, '1,000,000,000,000,000,000,000', '1,000,000,000,000,000,000,000'],
+  [DIGITS, `${'9'.repeat(30)}… (100,000 characters)`, `${'9'.repeat(30)}… (100,000 characters)`],
+  ['1.2.3', '1.2.3', '1.2.3'],
+])('an amount %.30s is shown as %s, and where it must be exact as %s', (amount, shown, exact) => {
+  expect([formatAmount(amount), formatAmount(amount, 'USD')]).toEqual([shown, `${shown} USD`]);
+  expect(formatExact(amount, 'USD')).toBe(`${exact} USD`);
+});
+
+it('an amount that is shown says by its sign how far it is from the one that was given', () => {
+  const digits = fc.string({ unit: fc.constantFrom('0', '1', '4', '5', '9'), minLength: 1, maxLength: 18 });
+  const units = (text: string) => toUnits(text.replaceAll(',', ''));
+  const half = toUnits('0.000000005');
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 30n - 2n }), digits, (whole, places) => {
+      const given = `${whole}.${places}`;
+      const shown = formatAmount(given);
+      if (shown.startsWith('< ')) expect(units(given)).toBeLessThan(half);
+      else if (shown.startsWith('≈ ')) {
+        const off = units(given) - units(shown.slice(2));
+        expect([off !== 0n, off <= half, off >= -half]).toEqual([true, true, true]);
+      } else expect(units(shown)).toBe(units(given));
+      expect(units(formatExact(given))).toBe(units(given));
+    }),
+    { numRuns: 1_000 },
+  );
 });
 
 const TXHASHES = [`0x${'0'.repeat(63)}1`, 'nullable9', '0x00e', 'NaNo', '-_7aB', 'n', '10', '!~', 'x'.repeat(256)];

@@ -47,6 +47,11 @@ export function formatTimeUtc(iso: string): string {
   return `${formatTime(iso)} UTC`;
 }
 
+/** A moment that still lasts: `2030-01-31 07:00:00 UTC, for 3 h 20 min`. @param now - wall clock, ms */
+export function formatSince(iso: string, now: number): string {
+  return `${formatTimeUtc(iso)}, for ${formatDuration(Math.max(0, now - Date.parse(iso)))}`;
+}
+
 /** A duration in its two largest units, such as `3 h 20 min`. @param ms - milliseconds, 0 or more */
 export function formatDuration(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
@@ -71,28 +76,109 @@ export function formatSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-const SHOWN_PLACES = 18;
+/** As many as the smallest unit of a coin that people name; tokens have up to 18, and a sum at rates 36. */
+const SHOWN_PLACES = 8;
+
+/** The most that an amount may have: {@link formatExact} shows all of them. */
+const MOST_PLACES = 18;
+
+/** No amount has more digits before the point. A longer one was altered. */
+const MOST_DIGITS = 30;
+
+const LEAST = `0.${'1'.padStart(SHOWN_PLACES, '0')}`;
 
 /**
- * `12,345.5 USD`: digits in groups, and `…` after 18 places if more follow, because a cut amount must not pass for the
- * exact one. The comma is plain text: copied into a command it stays one word, and where one pays, it is refused rather
- * than read as a decimal point.
+ * `12,345.5 USD`, for people: digits in groups, at most 8 places, no exponent. What has more is rounded, and says so:
+ * `≈ 0.33333333`, `< 0.00000001`. The comma is plain text: copied into a command it stays one word, and where one pays,
+ * it is refused rather than read as a decimal point. So is `≈`.
  *
- * @param amount - a decimal string, or a count
+ * @param amount - a decimal string, or a count. A text that is no number is shown as it is
  */
 export function formatAmount(amount: string | number, unit?: string): string {
-  const [whole = '', places = ''] = String(amount).split('.');
-  const shown = places.slice(0, SHOWN_PLACES) + (/[1-9]/.test(places.slice(SHOWN_PLACES)) ? '…' : '');
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return [shown === '' ? grouped : `${grouped}.${shown}`, ...(unit === undefined ? [] : [unit])].join(' ');
+  return format(amount, roundPlaces, unit);
 }
 
+/**
+ * As {@link formatAmount}, but with every digit that an amount can have: where people sign an amount, state it, or
+ * compare it with the gateway's.
+ */
+export function formatExact(amount: string | number, unit?: string): string {
+  return format(amount, cutPlaces, unit);
+}
+
+interface Decimal {
+  readonly sign: string;
+  readonly whole: string;
+  readonly places: string;
+}
+
+function format(amount: string | number, toText: (decimal: Decimal) => string, unit: string | undefined): string {
+  const given = String(amount);
+  const decimal = parseDecimal(given);
+  // Who writes to Redis can make an amount of any length, and a page must stay readable.
+  const isReadable = decimal !== undefined && decimal.whole.length <= MOST_DIGITS;
+  const text = isReadable
+    ? toText(decimal)
+    : given.length > MOST_DIGITS
+      ? `${given.slice(0, MOST_DIGITS)}… (${joinDigits('', String(given.length))} characters)`
+      : given;
+  return unit === undefined ? text : `${text} ${unit}`;
+}
+
+/** Some programs write numbers with an exponent. */
+function parseDecimal(text: string): Decimal | undefined {
+  const [, sign = '', given = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d{1,2}))?$/.exec(text) ?? [];
+  if (given === '') return undefined;
+  const shift = Number(exponent);
+  const before = shift < 0 ? given.padStart(1 - shift, '0') : given;
+  const digits = before + fraction.padEnd(shift, '0');
+  const point = before.length + shift;
+  return { sign, whole: digits.slice(0, point).replace(/^0+(?=\d)/, ''), places: digits.slice(point) };
+}
+
+function cutPlaces({ sign, whole, places }: Decimal): string {
+  const isCut = /[1-9]/.test(places.slice(MOST_PLACES));
+  return joinDigits(sign, whole, places.slice(0, MOST_PLACES) + (isCut ? '…' : ''));
+}
+
+function roundPlaces({ sign, whole, places }: Decimal): string {
+  const kept = places.slice(0, SHOWN_PLACES);
+  if (!/[1-9]/.test(places.slice(SHOWN_PLACES))) return joinDigits(sign, whole, kept);
+  const units = BigInt(whole + kept) + ((places[SHOWN_PLACES] ?? '0') >= '5' ? 1n : 0n);
+  if (units === 0n) return sign === '' ? `< ${LEAST}` : `> -${LEAST}`;
+  const digits = units.toString().padStart(SHOWN_PLACES + 1, '0');
+  return `≈ ${joinDigits(sign, digits.slice(0, -SHOWN_PLACES), digits.slice(-SHOWN_PLACES).replace(/0+$/, ''))}`;
+}
+
+function joinDigits(sign: string, whole: string, places = ''): string {
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${sign}${grouped}${places === '' ? '' : `.${places}`}`;
+}
+
+type Names = readonly { readonly paymentId: number; readonly name: string; readonly fee?: string | undefined }[];
+
 /** `1,077 USDT (TRC-20)`, or `1,077 (payment_id 6)` for an unknown name. */
-export function formatMoney(
-  amount: string,
-  paymentId: number,
-  currencies: readonly { readonly paymentId: number; readonly name: string }[],
-): string {
-  const currency = currencies.find((known) => known.paymentId === paymentId);
-  return formatAmount(amount, currency?.name ?? `(payment_id ${paymentId})`);
+export function formatMoney(amount: string, paymentId: number, currencies: Names): string {
+  return formatAmount(amount, nameCurrency(paymentId, currencies));
+}
+
+/** As {@link formatMoney}, with every digit. */
+export function formatExactMoney(amount: string, paymentId: number, currencies: Names): string {
+  return formatExact(amount, nameCurrency(paymentId, currencies));
+}
+
+/** `USDT (TRC-20)`, or `(payment_id 6)` for an unknown name. */
+export function nameCurrency(paymentId: number, currencies: Names): string {
+  return currencies.find((known) => known.paymentId === paymentId)?.name ?? `(payment_id ${paymentId})`;
+}
+
+/** What the gateway took for a payout; before that, what its list says. Undefined if it names no fee. */
+export function formatFee(
+  { paymentId, fee }: { readonly paymentId: number; readonly fee?: string | undefined },
+  currencies: Names,
+): string | undefined {
+  if (fee !== undefined) return formatExactMoney(fee, paymentId, currencies);
+  const listed = currencies.find((known) => known.paymentId === paymentId)?.fee;
+  return listed && `${formatExactMoney(listed, paymentId, currencies)} in the gateway's list`;
 }

@@ -47,7 +47,11 @@ function copySelection(text) {
 
 const KEY = 'payouts-local-times';
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const format = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
+const two = '2-digit';
+const local = new Intl.DateTimeFormat('sv-SE', {
+  ...{ year: 'numeric', month: two, day: two, hour: two, minute: two, second: two },
+  timeZoneName: 'shortOffset',
+});
 let isLocal = recall() === 'yes';
 
 function showTimes() {
@@ -55,12 +59,13 @@ function showTimes() {
     const date = new Date(time.dateTime);
     if (Number.isNaN(date.getTime())) continue;
     const utc = `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-    const local = `${format.format(date)} (${zone})`;
+    // `2030-01-31 08:00:00 GMT+1`: read out or copied, a time without its zone is another time.
+    const own = local.format(date);
     const isExact = time.classList.contains('utc');
-    const text = isLocal ? format.format(date) : utc;
+    const text = isLocal ? own : utc;
     // Only if it differs: each change triggers the observer below.
     if (isExact && time.textContent !== text) time.textContent = text;
-    const title = isExact ? (isLocal ? utc : local) : `${utc} = ${local}`;
+    const title = isExact ? (isLocal ? utc : `${own} (${zone})`) : `${utc} = ${own} (${zone})`;
     if (time.title !== title) time.title = title;
   }
   for (const button of document.querySelectorAll('button[data-times]')) {

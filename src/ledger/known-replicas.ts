@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { InvalidConfigError } from '../base/errors.js';
 import { wholeNumberField } from '../base/fields.js';
 import type { RedisClient } from '../base/redis.js';
+import { formatTimeUtc, toIsoTime } from '../base/format.js';
 import type { LedgerConnection } from './ledger-connection.js';
 import { isWatchedBySentinels, type ServerReport } from './redis-durability.js';
 import type { ReplicasSeen } from './sender-ledger.js';
@@ -164,7 +165,7 @@ export function describeMissing(
 ): string {
   const each = missing.map(
     ({ name, since }) =>
-      `; ${name === UNNAMED ? 'one' : name} is missing, since ${new Date(since).toISOString()} at the latest`,
+      `; ${name === UNNAMED ? 'one' : name} is missing, since ${formatTimeUtc(toIsoTime(since))} at the latest`,
   );
   return (
     `Only ${acknowledged} of ${account.required} replicas of Redis acknowledge writes, so a failover could forget what ` +

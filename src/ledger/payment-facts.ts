@@ -1,12 +1,13 @@
 import type { PayoutIndex } from './keys.js';
 import { type LedgerConnection, pipelinedReadable } from './ledger-connection.js';
+import { storedAmount } from './parse-stored.js';
 import { nextPlace, readIndex } from './payout-queries.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
 export interface PaymentFacts {
   readonly paymentId: number;
   readonly symbol: string | undefined;
-  /** A decimal string. */
+  /** A decimal string; `0` if someone has altered it to what is none: the payout is counted, its sum is not known. */
   readonly amount: string;
   readonly batch?: string | undefined;
 }
@@ -93,5 +94,6 @@ async function readFields(
 export function toPaymentFacts([paymentId, symbol, amount, batch]: Row): PaymentFacts | undefined {
   if (paymentId == null || amount == null) return undefined;
   const of = batch == null ? {} : { batch };
-  return { paymentId: Number(paymentId), symbol: symbol ?? undefined, amount, ...of };
+  const sum = storedAmount.safeParse(amount).data ?? '0';
+  return { paymentId: Number(paymentId), symbol: symbol ?? undefined, amount: sum, ...of };
 }

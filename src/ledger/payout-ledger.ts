@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import { isSameGatewayId } from '../base/fields.js';
-import { formatAlternatives, formatDuration, formatTimeUtc } from '../base/format.js';
+import { formatAlternatives, formatDuration, formatTimeUtc, toIsoTime } from '../base/format.js';
 import { type Confirmation, prepareWrite } from './confirm-write.js';
 import { type StoredReceipt, toReceiptFields } from './control-record.js';
 import { parseStoredReplicas } from './known-replicas.js';
@@ -430,7 +430,7 @@ export function toChangeError(
       );
     case 'in_flight':
       return new ConflictError(
-        `The request of payout ${payoutId} may still arrive at the gateway until ${formatTimeUtc(new Date(now + rejection.forMs).toISOString())}, in ${formatDuration(rejection.forMs)}: what the gateway says before that proves nothing. Ask it again after that, then decide`,
+        `The request of payout ${payoutId} may still arrive at the gateway until ${formatTimeUtc(toIsoTime(now + rejection.forMs))}, in ${formatDuration(rejection.forMs)}: what the gateway says before that proves nothing. Ask it again after that, then decide`,
         ['state'],
       );
     case 'paid_late':

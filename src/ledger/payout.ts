@@ -13,7 +13,7 @@ import {
 import { addressToField, paymentIdField, symbolField } from '../gateway/gateway.js';
 import type { IntentSignature, SignedApproval, StoredReceipt, StoredSignature } from './control-record.js';
 import type { OrderLookUp } from './order-look-up.js';
-import type { PayoutState } from './states.js';
+import { isFinal, type PayoutState } from './states.js';
 
 /** The signature of a payout signed before it is enqueued, as `payouts keys sign` adds it to its fields. */
 
@@ -278,6 +278,17 @@ export function shownGatewayId({
   txhash,
 }: Pick<Payout, 'gatewayId'> & { readonly txhash?: string | undefined }) {
   return gatewayId === txhash ? undefined : gatewayId;
+}
+
+/**
+ * How long the state of an entry lasted, or has lasted, in ms; undefined for a final one, which lasts for good.
+ * @param index - of the entry in the history
+ * @param wallNow - wall clock, ms
+ */
+export function lastedMs(history: readonly HistoryEntry[], index: number, wallNow: number): number | undefined {
+  const [entry, next] = history.slice(index, index + 2);
+  if (entry === undefined || (next === undefined && isFinal(entry.to))) return undefined;
+  return Math.max(0, (next === undefined ? wallNow : Date.parse(next.at)) - Date.parse(entry.at));
 }
 
 /** The ledger's scripts begin no attempt beyond it. */

@@ -1,4 +1,4 @@
-import { formatCount, formatDuration, formatMoney, formatMs } from '../base/format.js';
+import { formatAmount, formatCount, formatDuration, formatMoney, formatMs, formatTimeUtc } from '../base/format.js';
 import type { Payout } from '../ledger/payout.js';
 import type { GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { CurrencySum } from '../ledger/reads/statistics.js';
@@ -242,7 +242,7 @@ function describeHeld(ledger: LedgerObservation, facts: HeadlineFacts): Headline
   const counted = heldBy.reduce((sum, { count }) => sum + count, 0);
   const causes = heldBy.map((each) => describeCause(each, platformId));
   const list = formatCommand({ name: 'list', args: ['--state', 'held'] }, platformId);
-  if (counted < held) causes.push(`${held - counted} for another cause, see \`${list}\``);
+  if (counted < held) causes.push(`${formatAmount(held - counted)} for another cause, see \`${list}\``);
   const { rule, message, needs } = firstHeld?.held ?? {};
   const missing = needs && `, needs ${formatCount(needs.persons, 'more approval')} by ${needs.by}`;
   const why =
@@ -263,14 +263,17 @@ const CAUSES: Readonly<Record<string, readonly [text: string, command: Command]>
 
 function describeCause({ rule, reason, count }: HeldCount, platformId: number): string {
   const [text, command] = CAUSES[reason] ?? ['are held', { name: 'list', args: ['--state', 'held'] }];
-  return `${count} ${text} (rule ${rule}): \`${formatCommand(command, platformId)}\``;
+  return `${formatAmount(count)} ${text} (rule ${rule}): \`${formatCommand(command, platformId)}\``;
 }
 
 /** @returns undefined if nothing says that it is too low */
 function describeShortage({ covers = [], gateway }: HeadlineFacts): string | undefined {
   const short = covers.filter(({ isEnough }) => !isEnough);
   if (short.length === 0) return undefined;
-  const parts = short.map(({ currency, queued, balance }) => `needs ${queued ?? '?'} ${currency}, has ${balance}`);
+  const parts = short.map(
+    ({ currency, queued, balance }) =>
+      `needs ${queued === undefined ? '?' : formatAmount(queued, currency)}, has ${formatAmount(balance, currency)}`,
+  );
   const stale = gateway?.failure === undefined ? '' : ' The last query of the balance failed.';
   return `What is queued ${parts.join('; ')}: pay in.${stale}`;
 }
@@ -335,7 +338,7 @@ const OBSTACLES: readonly FindObstacle[] = [
     );
     const names = missing.map((name) => {
       const since = reported.get(name);
-      return ` ${name} is missing${since === undefined ? '' : `, since ${since} at the latest`}.`;
+      return ` ${name} is missing${since === undefined ? '' : `, since ${formatTimeUtc(since)} at the latest`}.`;
     });
     return say(ledger, headline, 'bad', `Redis refuses writes: ${reason}.${names.join('')} ${action}`);
   },
@@ -352,7 +355,7 @@ const OBSTACLES: readonly FindObstacle[] = [
     if (sign === 'ip') return say(ledger, 'ipNotListed', 'bad');
     if (sign === 'permission') return say(ledger, 'noPermission', 'bad');
     if (!isOfBalance(pausedReason)) return say(ledger, 'paused', 'bad');
-    const has = facts.covers?.map(({ currency, balance }) => `${balance} ${currency}`).join(', ') ?? '';
+    const has = facts.covers?.map(({ currency, balance }) => formatAmount(balance, currency)).join(', ') ?? '';
     const known = describeShortage(facts) ?? (has === '' ? 'The gateway says so.' : `The gateway has ${has}.`);
     return say(ledger, 'balanceLow', 'bad', `Paused: ${pausedReason}. ${known} Pay in before you resume.`);
   },

@@ -1,6 +1,7 @@
 import { toUnits } from '../base/decimal.js';
 import { InvalidInputError, type Problem, RedisUnavailableError } from '../base/errors.js';
 import { toPlainText } from '../base/plain-text.js';
+import { formatTimeUtc, toIsoTime } from '../base/format.js';
 import {
   checkNetwork,
   compareNetworks,
@@ -181,7 +182,7 @@ export class ListedCurrencies {
       .map((one) => toPlainText(`${one.paymentId} ${one.name}`));
     const others = this.#currencies.size - names.length;
     const list = [...names, ...(others > 0 ? [`and ${others} more (\`payouts gateway currencies\`)`] : [])].join(', ');
-    const message = `must be in the gateway's list of ${new Date(this.#listedAt).toISOString()}: ${list} (got ${paymentId}). If the gateway has it since, repeat the call in a minute: the worker reads the list again, every 5 minutes at most`;
+    const message = `must be in the gateway's list of ${formatTimeUtc(toIsoTime(this.#listedAt))}: ${list} (got ${paymentId}). If the gateway has it since, repeat the call in a minute: the worker reads the list again, every 5 minutes at most`;
     return { field: 'paymentId', message };
   }
 

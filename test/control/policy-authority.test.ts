@@ -37,7 +37,7 @@ describe('what a window counts', () => {
     const rig = openRig(HOURLY);
     const finish = await rig.begin(rig.payout('a', '60'));
     clock.pass(5_000);
-    expect(rig.askFor('b', '50')).toMatch(/^wait: .*60 of 100 are spent, and it is 50/);
+    expect(rig.askFor('b', '50')).toMatch(/^wait: .*60 of 100 of currency 6 are spent, and it is 50/);
     finish?.('accepted');
     clock.pass(HOUR_MS - 1);
     // In a process the monotonic clock alone counts.
@@ -231,7 +231,8 @@ it('the usage of a window says what is spent, what waits for room, and for whom'
     { bucket: 'y', spent: '41', wanted: '60', ratio: 0.41 },
     { bucket: 'x', spent: '20.5', wanted: '0', ratio: 0.205 },
   ];
-  const about = { rule: 'hour', unit: 'amount', limit: '100', withinMs: HOUR_MS, per: 'address', unknown: null };
+  const unit = { unit: 'amount', paymentId: 6 };
+  const about = { rule: 'hour', ...unit, limit: '100', withinMs: HOUR_MS, per: 'address', unknown: null };
   expect(rig.authority.usage).toEqual([{ ...about, buckets }]);
 });
 

@@ -294,6 +294,6 @@ describe('with what the worker told', () => {
   ])('counts the window of this very address, at the rate that Redis has: %s', (_, spent, rate, verdict) => {
     const explanation = explainWith(spent, rate);
     expect(verdictOf(explanation, 'wallet')).toMatchObject(verdict);
-    expect(explanation.unknown.join()).toContain('since the worker published it at 2026-11-21T19:59:55.000Z');
+    expect(explanation.unknown.join()).toContain('since the worker published it at 2026-11-21 19:59:55 UTC');
   });
 });

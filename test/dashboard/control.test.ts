@@ -167,7 +167,7 @@ it('the page of a payout says who signed and approved it, and what each rule say
     [
       full,
       '/payouts/p',
-      /Signed by sam with key shop : verified \..*hour .*waits: 95 of 100 are spent, and it is 12\.5/,
+      /Signed by sam with key shop : verified \..*hour .*waits: 95 of 100 of currency 7 are spent, and it is 12\.5/,
     ],
     [full, '/payouts/p', /Approved by ann \(key ann \), [\d-]+ [\d:]+ UTC until.*Reason: ticket 9/],
     [full, '/payouts/p', /needs 1 more approval by finance/, /btc .*is not about it/, /another policy: abababababab/],

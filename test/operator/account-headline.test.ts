@@ -129,7 +129,7 @@ it('names the replicas for want of which Redis refuses writes, and since when, a
   const found = judge(worker({ missing: [{ name: '10.0.0.3:1', since }] }, { writeRefusal }));
   expect(found).toMatchObject({ headline: 'Replicas missing', runbook: 'docs/runbooks/replicas-missing.md' });
   expect(found.detail).toBe(
-    `Redis refuses writes: too few. 10.0.0.2:1 is missing. 10.0.0.3:1 is missing, since ${since} at the latest. Restore them.`,
+    `Redis refuses writes: too few. 10.0.0.2:1 is missing. 10.0.0.3:1 is missing, since 2030-01-31 12:00:00 UTC at the latest. Restore them.`,
   );
 });
 

@@ -1,3 +1,4 @@
+import type { OrderLookUp } from '../../src/ledger/order-look-up.js';
 import { execFileSync } from 'node:child_process';
 import { expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../src/ledger/control-record.js';
@@ -162,10 +163,10 @@ it('nextSteps of a payout that a person rejected is to cancel it, and not to cha
     expect(steps(given).map(({ command }) => command)).toContain('payouts release --account 42 p --reason WHY');
 });
 
-const LOOK_UP = {
+const LOOK_UP: OrderLookUp = {
   ...{ answer: 'refused', message: 'withdrawal not found', count: 5, attempt: 2 },
   ...{ since: '2030-01-01T00:00:00.000Z', at: '2030-01-01T01:00:00.000Z' },
-} as const;
+};
 const UNKNOWN = { payoutId: 'p', state: 'unknown', attempt: 2 } as const;
 const notSent = (payout: Parameters<typeof nextSteps>[0]) =>
   nextSteps(payout, 42).find(({ command }) => command?.includes('--not-sent'));

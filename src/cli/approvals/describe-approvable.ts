@@ -1,5 +1,5 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
-import { formatAmount, formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
+import { formatExact, formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { ApprovalCheck, DecidablePayout } from '../../control/approvals/approvable-payout.js';
@@ -54,13 +54,13 @@ function describeOne(
 ): string {
   const { held, signed } = payout;
   const facts: readonly Fact[] = [
-    ['amount', payout.amount],
+    ['amount', formatExact(payout.amount)],
     ['currency', describeCurrency(payout.paymentId, currencies)],
     ['symbol', payout.symbol],
     ['address', payout.addressTo],
     ['reference', payout.reference],
     ['metadata', signed?.metadata],
-    ['not before', payout.notBefore],
+    ['not before', payout.notBefore && formatTimeUtc(payout.notBefore)],
     ['requested by', about.requestedBy],
     [
       'signed by',
@@ -85,7 +85,7 @@ function describeMany(shown: readonly ShownPayout[], currencies: readonly Curren
     const why = payout.held === undefined ? payout.state : `${payout.held.rule ?? ''} ${payout.held.message}`.trim();
     const { payoutId, amount, paymentId, symbol, addressTo } = payout;
     const currency = symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
-    return [payoutId, formatAmount(amount), currency, addressTo, signer?.person ?? 'NOT VERIFIED', requestedBy, why];
+    return [payoutId, formatExact(amount), currency, addressTo, signer?.person ?? 'NOT VERIFIED', requestedBy, why];
   });
   const names = currencies.length === 0 ? '' : 'The names of currencies are not signed: the payment id is.\n';
   return [

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { findArchived } from '../../archive/find-archived.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import { formatTime } from '../../base/format.js';
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import { FileSendJournal } from '../../journal/file-send-journal.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import type { Actor } from '../../ledger/payout.js';
@@ -209,8 +209,7 @@ twice: docs/runbooks/journal.md says what to compare before. A running worker co
       return journal.journalId;
     });
     if (json) context.writeJson({ journalId, ...note });
-    else
-      context.write(`Journal ${journalId} counts as complete since ${formatTime(new Date(note.at).toISOString())}.\n`);
+    else context.write(`Journal ${journalId} counts as complete since ${formatTimeUtc(toIsoTime(note.at))}.\n`);
   });
 }
 

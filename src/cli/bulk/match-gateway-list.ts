@@ -1,4 +1,4 @@
-import { formatCount, formatTime, toIsoTime } from '../../base/format.js';
+import { formatCount, formatTimeUtc, toIsoTime } from '../../base/format.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor, Payout } from '../../ledger/payout.js';
@@ -87,7 +87,7 @@ function describe(
       return payouts.map(({ payoutId }) => [payoutId, 'ambiguous', '', lines, `${fit}: compare them one by one`]);
     }),
     ...unmatched.map(({ payoutId, updatedAt }) => [
-      ...[payoutId, 'no match', '', '', `unknown since ${formatTime(updatedAt)} UTC; it may be paid all the same`],
+      ...[payoutId, 'no match', '', '', `unknown since ${formatTimeUtc(updatedAt)}; it may be paid all the same`],
     ]),
   ];
   const read = `${formatCount(payments.length, 'payment')} read, ${formatCount(withoutTransaction, 'row')} without a transaction left out.\n`;

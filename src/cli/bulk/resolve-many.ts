@@ -1,3 +1,4 @@
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor, Payout } from '../../ledger/payout.js';
@@ -112,7 +113,7 @@ export function findStale({ line = 0, attempt = -1, since }: SelectedPayout, pay
     return `${about}: the file is about attempt ${attempt}, the payout is at attempt ${payout.attempt}: look that one up, then state it in a new file`;
   }
   if (since === undefined || since >= Date.parse(updatedAt)) return undefined;
-  return `${about}: the file is of ${new Date(since).toISOString()}, the payout became unknown at ${updatedAt}: look it up again, then state it in a new file`;
+  return `${about}: the file is of ${formatTimeUtc(toIsoTime(since))}, the payout became unknown at ${formatTimeUtc(updatedAt)}: look it up again, then state it in a new file`;
 }
 
 /** @param everyMs - from one step of `atOnce` payouts to the next */

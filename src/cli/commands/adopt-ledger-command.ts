@@ -19,7 +19,7 @@ import {
   type Decider,
 } from '../context/signer.js';
 import { formatTable } from '../output/format-table.js';
-import { formatAmount, formatTime, formatTimeUtc, shorten } from '../../base/format.js';
+import { formatExact, formatTime, formatTimeUtc, shorten } from '../../base/format.js';
 import type { Actor } from '../../ledger/payout.js';
 import { addActorOptions, readActor, readVariable, help } from '../context/flags.js';
 import { readJournalFolder, withAccount, withOperator } from '../context/account.js';
@@ -137,7 +137,7 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
     formatTime(new Date(at).toISOString()),
     String(attempt),
     outcome?.kind ?? 'not known',
-    formatAmount(request.amount),
+    formatExact(request.amount),
     String(request.paymentId),
     shorten(request.addressTo),
   ]);

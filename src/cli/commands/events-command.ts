@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
-import { formatCount, formatTime } from '../../base/format.js';
+import { formatCount, formatTimeUtc } from '../../base/format.js';
 import { ACTIVITIES, type Activity, readActivity } from '../../ledger/reads/activity.js';
 import { readReadable } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -118,7 +118,7 @@ function formatEvent(
   const change = to === undefined || type === 'tampering' ? colours.yellow(happened) : colourState(to, colours);
   const what = from === undefined ? change : `${from} → ${change}`;
   // A line break in a value could pass for another event.
-  const parts = [colours.dim(formatTime(at)), payoutId, what, hash, who].filter(Boolean);
+  const parts = [colours.dim(formatTimeUtc(at)), payoutId, what, hash, who].filter(Boolean);
   return `${parts.join('  ').replaceAll('\n', toPlainText('\n'))}\n`;
 }
 
@@ -194,7 +194,7 @@ function writeActivities(
   if (json) for (const activity of activities) writeJson(activity);
   else if (activities.length > 0) {
     const rows = activities.map((activity) => [
-      colours.dim(formatTime(activity.at)),
+      colours.dim(formatTimeUtc(activity.at)),
       activity.by,
       describeActivity(activity),
       ...(activity.stateNow === undefined ? [] : [`now ${activity.stateNow}`]),

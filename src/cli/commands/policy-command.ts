@@ -5,14 +5,16 @@ import { DEFAULT_USD, type UsdSettings } from '../../control/policy/policy.js';
 import { describeRule, type Verdict } from '../../control/policy/rule.js';
 import { formatSpan } from '../../control/policy/values.js';
 import { NotFoundError } from '../../base/errors.js';
-import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
+import { formatAmount, formatCount, formatDuration, formatExactMoney, formatTimeUtc } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
+import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import {
   type BucketUsage,
   describeRates,
   type PolicyReport,
   readPolicyReport,
   type RuleUsage,
+  unitOfUsage,
 } from '../../ledger/reads/policy-report.js';
 import { type PayoutState, STATE_MEANING } from '../../ledger/states.js';
 import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
@@ -95,14 +97,16 @@ knows; the answer says if that matters. Exit code 5: the record was altered, and
       ),
     )
     .action(async ({ json }: Flags) => {
-      const report = await withAccount(context, async ({ ledger }) => readPolicyReport(ledger.connection));
+      const [report, { currencies }] = await withAccount(context, async ({ ledger: { connection } }) =>
+        Promise.all([readPolicyReport(connection), readGatewayFacts(connection)]),
+      );
       if (report === undefined) {
         throw new NotFoundError(
           'No worker with a policy has published anything: set PAYOUT_POLICY_FILE, and start one',
         );
       }
       if (json) context.writeJson(toUsageJson(report));
-      else context.write(formatUsage(report, Date.now(), context.colours));
+      else context.write(formatUsage(report, Date.now(), currencies, context.colours));
     });
 }
 
@@ -159,7 +163,7 @@ function formatExplanation(
   ];
   return [
     `${colours.bold(payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n`,
-    `  ${formatMoney(payout.amount, payout.paymentId, [])} to ${payout.addressTo}\n\n`,
+    `  ${formatExactMoney(payout.amount, payout.paymentId, [])} to ${payout.addressTo}\n\n`,
     held === undefined ? '' : `Held now: ${describeHold(held)}\n\n`,
     `Policy ${file}, ${hash}\n`,
     MAY_STILL_BE_SENT.includes(state)
@@ -175,7 +179,7 @@ function formatExplanation(
 function describeHold({ kind, reason, message, rule, until, needs }: HeldFor): string {
   const parts = [
     `${kind} (${reason}${rule === undefined ? '' : `, rule ${rule}`}): ${message}`,
-    until === undefined ? '' : `until ${until}`,
+    until === undefined ? '' : `until ${formatTimeUtc(until)}`,
     needs === undefined ? '' : `approvals that are missing, by ${needs.by}: ${needs.persons}`,
   ];
   return parts.filter(Boolean).join('; ');
@@ -228,7 +232,12 @@ const BAR_WIDTH = 20;
 /** An older report comes from a stopped worker. */
 const CURRENT_FOR_MS = 60_000;
 
-function formatUsage(report: PolicyReport, now: number, colours: CliContext['colours']): string {
+function formatUsage(
+  report: PolicyReport,
+  now: number,
+  currencies: readonly Currency[],
+  colours: CliContext['colours'],
+): string {
   const { hash, at, rules, held } = report;
   const rates = describeRates(report, now);
   const ageMs = Math.max(0, now - at);
@@ -239,7 +248,7 @@ function formatUsage(report: PolicyReport, now: number, colours: CliContext['col
     ['rates', rates],
     ...held.map(({ rule, reason, count }): Fact => ['held', `${formatCount(count, 'payout')} by ${rule} (${reason})`]),
   ];
-  const rows = rules.flatMap((rule) => rule.buckets.map((bucket) => toRow(rule, bucket)));
+  const rows = rules.flatMap((rule) => rule.buckets.map((bucket) => toRow(rule, bucket, currencies)));
   return [
     formatFacts(colours, facts),
     rows.length === 0 ? '\nNo rule has a window.\n' : `\n${formatTable(rows)}`,
@@ -247,16 +256,21 @@ function formatUsage(report: PolicyReport, now: number, colours: CliContext['col
   ].join('');
 }
 
-function toRow({ rule, unit, limit, withinMs }: RuleUsage, { bucket, spent, wanted, ratio }: BucketUsage): string[] {
-  const of = unit === 'usd' ? `${limit} USD` : unit === 'count' ? `${limit} sends` : limit;
-  const waits = wanted === '0' || wanted === '0.00' ? '' : `${wanted} wanted`;
+function toRow(
+  usage: RuleUsage,
+  { bucket, spent, wanted, ratio }: BucketUsage,
+  currencies: readonly Currency[],
+): string[] {
+  const { rule, limit, withinMs } = usage;
+  const name = unitOfUsage(usage, currencies);
+  const waits = Number(wanted) === 0 ? '' : `${formatAmount(wanted, name)} wanted`;
   return [
     '',
     rule,
     bucket,
     toBar(ratio),
     `${Math.round(ratio * 100)} %`,
-    `${spent} of ${of} in ${formatSpan(withinMs)}`,
+    `${formatAmount(spent)} of ${formatAmount(limit, name)} in ${formatSpan(withinMs)}`,
     waits,
   ];
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
 import { ConflictError, NotFoundError } from '../../base/errors.js';
-import { formatAmount, formatDuration, formatTime } from '../../base/format.js';
+import { formatAmount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import { type Actor, parseActor } from '../../ledger/payout.js';
 import { nameBalance } from '../../ledger/reads/balance-cover.js';
 import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
@@ -130,15 +130,15 @@ function describeReconciliation(
 function describeBalance(view: ReconciliationView['balances'][number], colours: CliContext['colours']): string[][] {
   const { currency, balance, baseline, sent, open, drop } = view;
   return [
-    ['', currency, 'balance', formatAmount(balance)],
+    ['', currency, 'balance', formatAmount(balance, currency)],
     [
       '',
       '',
       'baseline',
-      baseline === null ? 'none yet' : `${formatAmount(baseline.amount)} (${formatTime(baseline.at)} UTC)`,
+      baseline === null ? 'none yet' : `${formatAmount(baseline.amount, currency)} (${formatTimeUtc(baseline.at)})`,
     ],
-    ['', '', 'sent since', describeSum(sent)],
-    ['', '', 'not ended', describeSum(open)],
+    ['', '', 'sent since', describeSum(sent, currency)],
+    ['', '', 'not ended', describeSum(open, currency)],
     ['', '', 'unexplained', describeUnexplained(view)],
     ...(drop === null
       ? []
@@ -147,19 +147,24 @@ function describeBalance(view: ReconciliationView['balances'][number], colours: 
             '',
             '',
             'REPORTED',
-            colours.red(`${formatAmount(drop.amount)} missing, since ${formatTime(drop.since)} UTC`),
+            colours.red(`${formatAmount(drop.amount, currency)} missing, since ${formatTimeUtc(drop.since)}`),
           ],
         ]),
   ];
 }
 
-function describeSum({ count, high }: SendSum): string {
+function describeSum({ count, high }: SendSum, currency: string): string {
   return count === 0
     ? 'nothing'
-    : `${high === undefined ? 'more than can be said' : `up to ${formatAmount(high)}`} (${count})`;
+    : `${high === undefined ? 'more than can be said' : `up to ${formatAmount(high, currency)}`} (${count})`;
 }
 
-function describeUnexplained({ unexplained, doubt, isSuspected }: ReconciliationView['balances'][number]): string {
+function describeUnexplained({
+  currency,
+  unexplained,
+  doubt,
+  isSuspected,
+}: ReconciliationView['balances'][number]): string {
   if (unexplained === null) return `cannot be compared: ${doubt ?? ''}`;
-  return `${formatAmount(unexplained)}${isSuspected ? ', the next reading decides' : ''}`;
+  return `${formatAmount(unexplained, currency)}${isSuspected ? ', the next reading decides' : ''}`;
 }

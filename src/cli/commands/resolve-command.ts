@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { formatMoney, formatTime } from '../../base/format.js';
+import { formatExactMoney, formatTimeUtc } from '../../base/format.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { Actor } from '../../ledger/payout.js';
@@ -202,11 +202,11 @@ async function confirmSendAgain(
   }
   const { currencies } = await readGatewayFacts(ledger.connection);
   const facts = formatFacts(colours, [
-    ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
+    ['amount', formatExactMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', payout.paymentId],
     ['address', payout.addressTo],
-    [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],
-    ['could arrive until', payout.inFlightUntil && `${formatTime(payout.inFlightUntil)} UTC: look again after that`],
+    [`${payout.state} since`, formatTimeUtc(payout.updatedAt)],
+    ['could arrive until', payout.inFlightUntil && `${formatTimeUtc(payout.inFlightUntil)}: look again after that`],
     ['attempts so far', payout.attempt],
     ['not sent was', `attempt ${attempt}`],
     ['signed with', decider && describeDecider(decider)],

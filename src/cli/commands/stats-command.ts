@@ -76,7 +76,7 @@ function moreFacts(money: MoneyFacts, colours: Colours): string[][] {
   const { ratePerMinute } = estimateEnd(statistics, stats, wallNow);
   return [
     ['', 'rate', `${ratePerMinute.toFixed(1)} sends a minute over the last 10 minutes`],
-    ['', 'sends begun', String(stats.sends)],
+    ['', 'sends begun', formatAmount(stats.sends)],
     ...describeBalance(facts, statistics.sums.queued, wallNow),
     ...(stats.latePayments === 0 ? [] : [['', 'paid too late', describeLate(stats, colours)]]),
   ];
@@ -118,7 +118,7 @@ async function showBatch(
   }
   const by = enqueuedBy === null ? '' : ` by ${enqueuedBy}`;
   const parts = Object.entries(progressOf(batch)).map(([part, { count: payouts, sums: of }]) => {
-    return ['', part, String(payouts), listSums(of, money.facts)];
+    return ['', part, formatAmount(payouts), listSums(of, money.facts)];
   });
   const place =
     ahead === null ? 'not known' : ahead === 0 ? 'next' : `behind ${formatCount(ahead, 'other payout')} of the account`;
@@ -137,14 +137,16 @@ function listSums(sums: readonly CurrencySum[], { currencies }: GatewayFacts): s
 }
 
 function describeLate({ latePayments }: AccountStats, colours: Colours): string {
-  return colours.yellow(`${latePayments} payouts may have been paid twice: see lateGatewayId in \`payouts get ID\``);
+  return colours.yellow(
+    `${formatCount(latePayments, 'payout')} may have been paid twice: see lateGatewayId in \`payouts get ID\``,
+  );
 }
 
 function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutState, string>()): string {
   const rows = PAYOUT_STATES.map((state) => {
     const note = ages.get(state) ?? '';
     const text = counts[state] === 0 ? colours.dim(state) : colourState(state, colours);
-    return ['', text, String(counts[state]), note, colours.dim(STATE_MEANING[state])];
+    return ['', text, formatAmount(counts[state]), note, colours.dim(STATE_MEANING[state])];
   });
   const withAges = rows.some((row) => row[3] !== '');
   return formatTable(withAges ? rows : rows.map((row) => row.filter((_, column) => column !== 3)), [2]);
@@ -163,7 +165,8 @@ function describeBalance(facts: GatewayFacts, queued: readonly CurrencySum[], wa
     failure === undefined ? [] : [['', '', `query failed ${ago(failureAt ?? wallNow, wallNow)}: ${failure}`]];
   if (balanceAt === undefined) return [['', 'balance', 'not known'], ...failed];
   const rows = compareBalance(facts, queued).map(({ currency, balance, queued: needed, isEnough }) => {
-    const against = needed === undefined ? '' : `, ${formatAmount(needed)} queued${isEnough ? '' : ': NOT ENOUGH'}`;
+    const against =
+      needed === undefined ? '' : `, ${formatAmount(needed, currency)} queued${isEnough ? '' : ': NOT ENOUGH'}`;
     return ['', 'balance', `${formatAmount(balance, currency)}${against} (${ago(balanceAt, wallNow)})`];
   });
   return [...rows, ...failed];
@@ -176,7 +179,7 @@ function ago(at: number, wallNow: number): string {
 function formatSums({ statistics: { sums, today, asOf }, facts: { currencies } }: MoneyFacts): string {
   const toRows = (name: string, list: readonly CurrencySum[]): string[][] =>
     list.map(({ paymentId, symbol, count, amount }) => [
-      ...['', name, String(count), formatMoney(amount, paymentId, currencies)],
+      ...['', name, formatAmount(count), formatMoney(amount, paymentId, currencies)],
       symbol ?? '',
     ]);
   const now = PAYOUT_STATES.flatMap((state) => toRows(state, sums[state]));

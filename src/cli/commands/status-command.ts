@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
 import { systemClock, within } from '../../base/clock.js';
-import { formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
+import { formatAmount, formatCount, formatDuration, formatSince } from '../../base/format.js';
 import { toPlainText } from '../../base/plain-text.js';
 import { describeEnd } from '../../operator/account-backlog.js';
 import { type AccountSummary, readAccountSummary } from '../../operator/account-summary.js';
@@ -103,12 +103,14 @@ function factRows(ledger: NonNullable<AccountSummary['ledger']>, colours: CliCon
   const { sender, isAlive, lastSendAgoMs, pausedBy, pausedAt, due, sending, held, backlog } = ledger;
   const life = isAlive ? 'alive' : colours.yellow('no heartbeat');
   const end = backlog.queued === 0 ? '' : `, ${describeEnd(backlog, systemClock.wallNow())}`;
-  const later = backlog.queued > due ? `; ${backlog.queued - due} scheduled for later` : '';
+  const later = backlog.queued > due ? `; ${formatAmount(backlog.queued - due)} scheduled for later` : '';
   return [
-    ...(pausedAt === null ? [] : [['', 'paused by', `${pausedBy ?? ''}, ${formatTimeUtc(pausedAt)}`]]),
+    ...(pausedAt === null
+      ? []
+      : [['', 'paused by', `${pausedBy ?? ''}, ${formatSince(pausedAt, systemClock.wallNow())}`]]),
     ['', 'sender', sender === null ? 'none: no process holds the lease' : `${sender}, ${life}`],
     ['', 'last send', lastSendAgoMs === null ? 'none yet' : `${formatDuration(lastSendAgoMs)} ago`],
-    ['', 'waiting', `${due} due now, ${sending} being sent, ${held} held`],
-    ['', 'backlog', `${backlog.queued} queued${end}${later}`],
+    ['', 'waiting', `${formatAmount(due)} due now, ${formatAmount(sending)} being sent, ${formatAmount(held)} held`],
+    ['', 'backlog', `${formatAmount(backlog.queued)} queued${end}${later}`],
   ];
 }

@@ -7,7 +7,7 @@ import { folderPath, type ArchiveFolder } from '../../archive/archive-files.js';
 import { within, type Clock } from '../../base/clock.js';
 import { INTENT_LIFETIME_MS } from '../../control/intents/intent-signer.js';
 import type { KeyFinder } from '../../control/keys/keyring.js';
-import { formatCount, formatTime } from '../../base/format.js';
+import { formatCount, formatTimeUtc, toIsoTime } from '../../base/format.js';
 import { describeLostJournal, findMismatch, findOwnJournals } from '../../journal/find-mismatch.js';
 import { findExisting, journalPath } from '../../journal/journal-files.js';
 import { JournalReader, readJournal } from '../../journal/journal-reader.js';
@@ -222,7 +222,7 @@ class ReadJournal extends ViewedJournal {
 }
 
 function showTime(time: number): string {
-  return formatTime(new Date(time).toISOString());
+  return formatTimeUtc(toIsoTime(time));
 }
 
 export function journalChecks(

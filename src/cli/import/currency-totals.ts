@@ -1,5 +1,5 @@
 import { fromUnits, toUnits, worthInUnits } from '../../base/decimal.js';
-import { formatAmount } from '../../base/format.js';
+import { formatAmount, formatExact } from '../../base/format.js';
 import { compareBalance } from '../../ledger/reads/balance-cover.js';
 import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { ValidPayout } from '../../ledger/payout.js';
@@ -53,7 +53,7 @@ export function formatTotals(totals: readonly CurrencyTotal[], currencies: reado
       symbol ?? '',
       String(payouts),
       // The id has its own column.
-      formatAmount(amount, currency?.name),
+      formatExact(amount, currency?.name),
       symbol === undefined ? formatWorth(amount, currency?.usdRate) : '',
     ];
   });

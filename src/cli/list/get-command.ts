@@ -3,15 +3,23 @@ import { folderPath } from '../../archive/archive-files.js';
 import type { ArchiveKey } from '../../archive/archive-index.js';
 import { findArchived } from '../../archive/find-archived.js';
 import type { ArchivedPayout } from '../../archive/read-archive.js';
+import { systemClock } from '../../base/clock.js';
 import { NotFoundError } from '../../base/errors.js';
 import { isSameGatewayId } from '../../base/fields.js';
-import { formatAmount, formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
+import {
+  formatDuration,
+  formatExactMoney,
+  formatFee,
+  formatTime,
+  formatTimeUtc,
+  toIsoTime,
+} from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
-import type { Currency, GatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
+import type { GatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import { type HistoryEntry, lastedMs, type Payout, shownGatewayId } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { describeEvidence, describeLookUp } from '../../operator/describe-look-up.js';
@@ -114,8 +122,8 @@ async function describeSends(context: CliContext, isWanted: (send: JournalEntry)
   for await (const item of readItems(journalPath(dir, platformId))) {
     if (!('payoutId' in item) || !isWanted(item)) continue;
     const { paymentId, amount, addressTo } = item.request;
-    const at = formatTimeUtc(new Date(item.at).toISOString());
-    const what = `attempt ${item.attempt} of ${item.payoutId}: ${formatAmount(amount)} of payment_id ${paymentId} to ${addressTo} at ${at}`;
+    const at = formatTimeUtc(toIsoTime(item.at));
+    const what = `attempt ${item.attempt} of ${item.payoutId}: ${formatExactMoney(amount, paymentId, [])} to ${addressTo} at ${at}`;
     sends.push(`The send journal has ${what}, ${describeOutcome(item)}. `);
   }
   return sends.join('');
@@ -137,7 +145,7 @@ function formatPayout(
   const { state, lookUp } = payout;
   const { currencies } = gateway;
   const facts: readonly Fact[] = [
-    ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
+    ['amount', formatExactMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', payout.paymentId],
     ['address', payout.addressTo],
     ['network', describeNetwork(payout, currencies)],
@@ -145,7 +153,7 @@ function formatPayout(
     ['gateway id', shownGatewayId(payout)],
     ['txhash', payout.txhash],
     ['paid too late as', payout.lateGatewayId],
-    ['fee', payout.fee ?? describeListedFee(payout.paymentId, currencies)],
+    ['fee', formatFee(payout, currencies)],
     ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
     ...approvals.map((approval): Fact => ['approval', approval]),
@@ -156,14 +164,17 @@ function formatPayout(
     ['reference', payout.reference],
     ['batch', payout.batch],
     ['priority', payout.priority],
-    ['not before', payout.notBefore],
+    ['not before', payout.notBefore && formatTimeUtc(payout.notBefore)],
     ['requested by', payout.requestedBy],
     ['signed by', payout.signed?.key],
-    ['signed until', payout.signed?.expiresAt],
+    ['signed until', payout.signed && formatTimeUtc(payout.signed.expiresAt)],
     ['archived in', payout.archivedIn],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
-  const history = payout.history.map((entry) => formatEntry(entry, colours));
+  const history = payout.history.map((entry, index) => {
+    const lasted = lastedMs(payout.history, index, systemClock.wallNow());
+    return formatEntry(entry, lasted, colours);
+  });
   return [
     `${formatText(`${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}`)}\n`,
     formatFacts(colours, facts),
@@ -172,16 +183,13 @@ function formatPayout(
   ].join('');
 }
 
-function describeListedFee(paymentId: number, currencies: readonly Currency[]): string | undefined {
-  const listed = currencies.find((currency) => currency.paymentId === paymentId);
-  return listed?.fee === undefined ? undefined : `${formatAmount(listed.fee)} in the gateway's list`;
-}
-
-function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): string[] {
+/** @param lasted - ms; undefined if it lasts for good */
+function formatEntry({ at, to, by, reason }: HistoryEntry, lasted: number | undefined, colours: Colours): string[] {
   return [
     '',
     formatTime(at),
     colourState(to, colours),
+    lasted === undefined ? '' : `for ${formatDuration(lasted)}`,
     [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': '),
   ];
 }

@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import type { Keyring } from '../../control/keys/keyring.js';
 import { formatMicros } from '../../control/policy/values.js';
 import { quoteFormula } from '../../ledger/payout-csv.js';
-import { formatCount, formatTime } from '../../base/format.js';
+import { formatCount, formatTimeUtc, toIsoTime } from '../../base/format.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
@@ -196,7 +196,7 @@ function describeReport(report: JournalReport, wanted: string | undefined): stri
 
 function describeBirth(bornAt: number | undefined): string {
   if (bornAt === undefined) return 'no header';
-  return bornAt === 0 ? 'complete, as an operator stated' : formatTime(new Date(bornAt).toISOString());
+  return bornAt === 0 ? 'complete, as an operator stated' : formatTimeUtc(toIsoTime(bornAt));
 }
 
 const GONE = 'because the record is gone that had the signature or the approvals';

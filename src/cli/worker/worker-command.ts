@@ -12,7 +12,7 @@ import { CommandFailedError } from '../context/exit-code.js';
 import { readWorkerSigner } from '../context/keys.js';
 import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
-import type { AccountOptions } from '../../worker/payout-worker.js';
+import type { AccountOptions } from '../../worker/core-worker.js';
 import { type EventServer, startEventServer } from '../../worker/event-server.js';
 import { startHealthServer } from '../../worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';

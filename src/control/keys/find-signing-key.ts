@@ -1,5 +1,6 @@
 import { InvalidConfigError, NotVerifiedError } from '../../base/errors.js';
 import { keyNameField } from '../../base/fields.js';
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import type { Keyring, KeyringKey, KeyRole } from './keyring.js';
 import type { Signer } from './signer.js';
 import { isSameKey, type SshKey } from './ssh.js';
@@ -46,7 +47,7 @@ export function findSigningKey(
   const { notBefore = -Infinity, notAfter = Infinity } = found;
   if (now < notBefore || now > notAfter) {
     const limit =
-      now < notBefore ? `before ${new Date(notBefore).toISOString()}` : `after ${new Date(notAfter).toISOString()}`;
+      now < notBefore ? `before ${formatTimeUtc(toIsoTime(notBefore))}` : `after ${formatTimeUtc(toIsoTime(notAfter))}`;
     throw new NotVerifiedError(`The key "${found.name}" does not sign ${limit} (keyring). ${needed}; give another one`);
   }
   return found;

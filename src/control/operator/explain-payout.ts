@@ -1,6 +1,7 @@
 import { toUnits } from '../../base/decimal.js';
 import { NotVerifiedError } from '../../base/errors.js';
 import { amountField } from '../../base/fields.js';
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import { identify } from '../approvals/approvable-payout.js';
@@ -118,7 +119,7 @@ function* findUnknown(
   if (asked.some(({ cap }) => cap?.withinMs !== undefined)) {
     yield report === undefined
       ? 'what was spent: every window counts as empty here'
-      : `what was spent since the worker published it at ${new Date(report.at).toISOString()}, and who waits before it`;
+      : `what was spent since the worker published it at ${formatTimeUtc(toIsoTime(report.at))}, and who waits before it`;
   }
   if (asked.some(({ over }) => over.kind === 'cool_down')) {
     yield 'when its address was first seen: it counts as seen now';

@@ -1,3 +1,4 @@
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import type { Hold } from '../../ledger/payout.js';
 import type { Policy } from './policy.js';
 import {
@@ -72,7 +73,7 @@ function describeWay(verdict: Exclude<Verdict, { kind: 'send' }>): string {
 /** A rule's verdict: the end of a sentence that begins with the payout. */
 export function describeVerdict(verdict: Verdict): string {
   if (verdict.kind === 'send') return 'passes';
-  const until = verdict.until === undefined ? '' : ` until ${new Date(verdict.until).toISOString()}`;
+  const until = verdict.until === undefined ? '' : ` until ${formatTimeUtc(toIsoTime(verdict.until))}`;
   if (verdict.kind !== 'approve') return `${verdict.kind === 'wait' ? 'waits' : 'is held'}${until}: ${verdict.reason}`;
   const approvals = verdict.missing === 1 ? '1 more approval' : `${verdict.missing} more approvals`;
   // There may be room without their approval.

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fromUnits, toUnits } from '../../base/decimal.js';
+import { formatExact } from '../../base/format.js';
 import type { Problem } from '../../base/errors.js';
 import { parseWallet, walletKey } from '../../gateway/wallet.js';
 import { type OfficeHours, parseOfficeHours } from './office-hours.js';
@@ -100,7 +101,7 @@ const CONDITIONS = {
   usdAbove: condition({
     field: usdField,
     matches: (limit, _, { worth }) => (worth.kind === 'known' ? worth.micros > limit : worth),
-    text: (limit) => `worth more than ${formatMicros(limit)} USD`,
+    text: (limit) => `worth more than ${formatExact(formatMicros(limit), 'USD')}`,
   }),
 };
 
@@ -324,8 +325,9 @@ function checkCap(
 ): Verdict {
   const value = valueOf(cap, subject, worth);
   if (typeof value !== 'bigint') return waitForRate(rule, value.reason);
+  const limit = `${show(cap, cap.limit)}${cap.unit === 'amount' ? ` of currency ${subject.paymentId}` : ''}`;
   if (value > cap.limit) {
-    const reason = `it is ${show(cap, value)}, more than ${show(cap, cap.limit)}`;
+    const reason = `it is ${show(cap, value)}, more than ${limit}`;
     // No window ever has room for it.
     return over.kind === 'wait' ? { kind: 'refuse', rule, reason, until: undefined } : hold(reason);
   }
@@ -340,7 +342,7 @@ function checkCap(
   const freeAt = findFree(cap.limit - value - ahead, now);
   const until = freeAt === undefined ? undefined : wallNow + (freeAt - now);
   const others = ahead === 0n ? '' : `, ${show(cap, ahead)} are wanted by payouts before it`;
-  const reason = `${show(cap, sum)} of ${show(cap, cap.limit)} are spent${others}, and it is ${show(cap, value)}`;
+  const reason = `${show(cap, sum)} of ${limit} are spent${others}, and it is ${show(cap, value)}`;
   return over.kind === 'wait'
     ? { kind: 'wait', rule, reason, until, waitsFor: { bucket, value } }
     : hold(reason, until);
@@ -380,8 +382,8 @@ function holdBy(
 }
 
 function show({ unit }: Cap, value: bigint): string {
-  if (unit === 'usd') return `${formatMicros(value)} USD`;
-  return unit === 'count' ? `${value} sends` : fromUnits(value);
+  if (unit === 'usd') return formatExact(formatMicros(value), 'USD');
+  return unit === 'count' ? formatExact(value.toString(), 'sends') : formatExact(fromUnits(value));
 }
 
 export function describeRule({ when, cap, hours, over }: PolicyRule): string {

@@ -270,7 +270,7 @@ function describeUsage(
   lines: Pick<WaitingLines, 'wanted'>,
   now: number,
 ): RuleUsage[] {
-  return rules.flatMap(({ name, cap }) => {
+  return rules.flatMap(({ name, cap, when }) => {
     if (cap?.withinMs === undefined) return [];
     const { unit, limit, withinMs, per = null } = cap;
     const show = (value: bigint): string =>
@@ -281,7 +281,19 @@ function describeUsage(
       ...{ bucket, spent: show(spent), wanted: show(lines.wanted(name, bucket)), ratio: toRatio(spent, limit) },
     }));
     const unknown = spending.view(name, '').unknown ?? null;
-    return [{ rule: name, unit, limit: show(limit), withinMs, per, buckets, unknown }];
+    const [paymentId] = unit === 'amount' ? (when.paymentId ?? []) : [];
+    return [
+      {
+        rule: name,
+        unit,
+        ...(paymentId !== undefined && { paymentId }),
+        limit: show(limit),
+        withinMs,
+        per,
+        buckets,
+        unknown,
+      },
+    ];
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.js';
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import type { SignedSend } from '../../journal/journal-line.js';
 import type { Hold, Payout } from '../../ledger/payout.js';
 import type {
@@ -85,11 +86,11 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   #checkJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
     const { bornAt, prunedUpTo } = this.#runtime.journal;
     if (issuedAt < bornAt) {
-      const message = `It was signed before the send journal of this worker was begun (${new Date(bornAt).toISOString()}), which cannot know whether it was sent. If the gateway's records show that it was not, run \`payouts audit adopt-journal\` on the worker's host, then \`payouts release\`.`;
+      const message = `It was signed before the send journal of this worker was begun (${formatTimeUtc(toIsoTime(bornAt))}), which cannot know whether it was sent. If the gateway's records show that it was not, run \`payouts audit adopt-journal\` on the worker's host, then \`payouts release\`.`;
       return refuse({ kind: 'journal', reason: 'before_birth', message, isTampering: false });
     }
     if (expiresAt <= prunedUpTo) {
-      const message = `The send journal has forgotten sends that expired up to ${new Date(prunedUpTo).toISOString()}: compare this host's clock, which must have been set back.`;
+      const message = `The send journal has forgotten sends that expired up to ${formatTimeUtc(toIsoTime(prunedUpTo))}: compare this host's clock, which must have been set back.`;
       return refuse({ kind: 'journal', reason: 'forgotten', message, isTampering: false });
     }
     return undefined;

@@ -23,8 +23,8 @@ export function createControlPages(context: PageContext): Router {
   const router = Router();
   router.get('/held', (request, response) => showHeld(context, request, response));
   router.get('/policy', async (request, response) => {
-    const report = await readPolicyReport(context.connection);
-    response.send(policyPage(context.site(request), report, systemClock.wallNow()));
+    const [report, { currencies }] = await Promise.all([readPolicyReport(context.connection), context.shown()]);
+    response.send(policyPage(context.site(request), report, systemClock.wallNow(), currencies));
   });
   router.get('/audit', (request, response) => showAudit(context, request, response));
   return router;

@@ -5,7 +5,9 @@ import {
   describeRates,
   type PolicyReport,
   type RuleUsage,
+  unitOfUsage,
 } from '../../ledger/reads/policy-report.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import { heldPath } from '../held/held-query.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
@@ -18,7 +20,12 @@ const REFRESH_MS = 5_000;
 const CURRENT_FOR_MS = 60_000;
 
 /** Used and held amounts of each policy window, from the sending worker's report. @param now - wall clock, ms */
-export function policyPage(site: Site, report: PolicyReport | undefined, now: number): string {
+export function policyPage(
+  site: Site,
+  report: PolicyReport | undefined,
+  now: number,
+  currencies: readonly Currency[],
+): string {
   return layout(
     site,
     { title: 'Policy', current: 'policy', refreshMs: REFRESH_MS },
@@ -29,12 +36,12 @@ export function policyPage(site: Site, report: PolicyReport | undefined, now: nu
             No worker with a policy has published anything. <code>PAYOUT_POLICY_FILE</code> names one; until then
             nothing bounds what leaves the account.
           </p>`
-        : reportView(site, report, now)
+        : reportView(site, report, now, currencies)
     }`,
   );
 }
 
-function reportView({ base }: Site, report: PolicyReport, now: number): Html {
+function reportView({ base }: Site, report: PolicyReport, now: number, currencies: readonly Currency[]): Html {
   const { hash, at, rules, held } = report;
   const ageMs = Math.max(0, now - at);
   const rates = describeRates(report, now);
@@ -61,7 +68,7 @@ function reportView({ base }: Site, report: PolicyReport, now: number): Html {
     </section>
     <section class="list" aria-labelledby="windows-title">
       <h2 id="windows-title">Windows</h2>
-      ${rules.length === 0 ? html`<p class="card quiet">No rule has a window.</p>` : windowsTable(rules)}
+      ${rules.length === 0 ? html`<p class="card quiet">No rule has a window.</p>` : windowsTable(rules, currencies)}
     </section>`;
 }
 
@@ -71,24 +78,25 @@ const MEANING: Readonly<Record<string, string>> = {
   refuse: 'until the policy changes, or it is cancelled',
 };
 
-function windowsTable(rules: readonly RuleUsage[]): Html {
+function windowsTable(rules: readonly RuleUsage[], currencies: readonly Currency[]): Html {
   return table(
     'How much of each window is used',
     ['Rule', 'Counted for', 'Used', '#Spent', '#Wanted by what waits'],
-    rules.flatMap((rule) => rule.buckets.map((bucket) => windowRow(rule, bucket))),
+    rules.flatMap((rule) => rule.buckets.map((bucket) => windowRow(rule, bucket, currencies))),
   );
 }
 
-function windowRow({ rule, unit, limit, withinMs, unknown }: RuleUsage, usage: BucketUsage): Html {
+function windowRow(rule: RuleUsage, usage: BucketUsage, currencies: readonly Currency[]): Html {
+  const { rule: name, limit, withinMs, unknown } = rule;
+  const unit = unitOfUsage(rule, currencies);
   const { bucket, spent, wanted, ratio } = usage;
-  const name = unit === 'usd' ? ' USD' : unit === 'count' ? ' sends' : '';
   const percent = `${Math.round(ratio * 100)} %`;
-  const label = `${rule}${bucket === '' ? '' : ` for ${bucket}`}: ${percent} used`;
-  return html`<tr data-key="${rule} ${bucket}">
-    <th scope="row">${rule}</th>
+  const label = `${name}${bucket === '' ? '' : ` for ${bucket}`}: ${percent} used`;
+  return html`<tr data-key="${name} ${bucket}">
+    <th scope="row">${name}</th>
     ${tableCell('mono', bucket === '' ? 'everything' : bucket)}
     ${tableCell('', html`<meter min="0" max="1" high="0.8" optimum="0" value="${ratio}" aria-label="${label}"></meter> ${percent}`)}
-    ${tableCell('number', unknown ?? `${formatAmount(spent)} of ${formatAmount(limit)}${name} in ${formatSpan(withinMs)}`)}
-    ${tableCell('number', Number(wanted) === 0 ? undefined : `${formatAmount(wanted)}${name}`)}
+    ${tableCell('number', unknown ?? `${formatAmount(spent)} of ${formatAmount(limit, unit)} in ${formatSpan(withinMs)}`)}
+    ${tableCell('number', Number(wanted) === 0 ? undefined : formatAmount(wanted, unit))}
   </tr>`;
 }

@@ -1,7 +1,7 @@
 import { type Request, Router } from 'express';
 import { within } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
-import { formatDuration } from '../../base/format.js';
+import { formatAmount, formatDuration } from '../../base/format.js';
 import { estimateEnd } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import type { ShownAccount } from '../account-routes.js';
@@ -112,7 +112,8 @@ function figures(overview: Overview, isMoving: boolean): Html {
   const need = countNeeds(overview);
   const end =
     !isMoving || endsAt === undefined || stats.queued === 0 ? undefined : `${formatDuration(endsAt - wallNow)} left`;
-  return html`${tableCell('number', html`<b>${stats.queued}</b> ${end && html`<small class="line">${end}</small>`}`)}
-  ${tableCell('number', stats.in_progress)} ${tableCell(`number ${need > 0 ? 'trouble' : ''}`, need)}
+  return html`${tableCell('number', html`<b>${formatAmount(stats.queued)}</b> ${end && html`<small class="line">${end}</small>`}`)}
+  ${tableCell('number', formatAmount(stats.in_progress))}
+  ${tableCell(`number ${need > 0 ? 'trouble' : ''}`, formatAmount(need))}
   ${tableCell('number', ratePerMinute.toFixed(1))}`;
 }

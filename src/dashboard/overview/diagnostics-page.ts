@@ -48,7 +48,7 @@ function diagnosticsPage(site: Site, { ledger }: Observation, stats: AccountStat
           ],
           [
             'Unknown entries',
-            outboxUnreadable === 0 ? undefined : `${outboxUnreadable} in the outbox, of a newer version`,
+            outboxUnreadable === 0 ? undefined : `${formatAmount(outboxUnreadable)} in the outbox, of a newer version`,
           ],
           [
             'Send journals',

@@ -1,7 +1,7 @@
-import { formatDuration, formatMoney } from '../../base/format.js';
+import { formatDuration, formatExactMoney, formatFee } from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
-import { type HistoryEntry, type Payout, shownGatewayId } from '../../ledger/payout.js';
-import { isFinal, STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
+import { type HistoryEntry, lastedMs, type Payout, shownGatewayId } from '../../ledger/payout.js';
+import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { describeLookUp } from '../../operator/describe-look-up.js';
 import { nextSteps } from '../../operator/next-steps.js';
 import { controlSection } from '../control/control-section.js';
@@ -44,14 +44,13 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown, control: Pa
 
 function dataSection({ base }: Site, payout: Payout, { currencies, explorers, lookUpEvidence }: Shown): Html {
   const { payoutId, paymentId, batch, notBefore, metadata, lateGatewayId, lateTxhash } = payout;
-  const listedFee = currencies.find((listed) => listed.paymentId === paymentId)?.fee;
   const txhash = (hash: string | undefined) => hash && txhashView(hash, payout, explorers);
   const copied = (text: string | undefined, what: string) =>
     text && html`<bdi class="mono">${text}</bdi>${copyButton(text, `${what} of ${payoutId}`)}`;
   return html`<section class="card">
     <h2>Data</h2>
     ${dataList([
-      ['Amount', formatMoney(payout.amount, paymentId, currencies)],
+      ['Amount', formatExactMoney(payout.amount, paymentId, currencies)],
       ['Currency (payment_id)', paymentId],
       ['Symbol: its amount may be in', payout.symbol],
       ['To', copied(payout.addressTo, 'address')],
@@ -60,7 +59,7 @@ function dataSection({ base }: Site, payout: Payout, { currencies, explorers, lo
       ['txhash', txhash(payout.txhash)],
       ['Paid too late as', lateTxhash === lateGatewayId ? txhash(lateTxhash) : copied(lateGatewayId, 'late gatewayId')],
       ['Its txhash', lateTxhash === lateGatewayId ? undefined : txhash(lateTxhash)],
-      ['Fee', payout.fee ?? (listedFee && `${listedFee} in the gateway's list`)],
+      ['Fee', formatFee(payout, currencies)],
       ['Reference', payout.reference],
       ['Batch', batch && html`<a href="${base}${batchPath(batch)}">${batch}</a>`],
       ['Priority', payout.priority],
@@ -80,17 +79,16 @@ function historySection(history: readonly HistoryEntry[], wallNow: number): Html
   return html`<section class="card">
     <h2>History</h2>
     <ol class="history">
-      ${history.map((entry, index) => historyItem(entry, history[index + 1], wallNow))}
+      ${history.map((entry, index) => historyItem(entry, lastedMs(history, index, wallNow)))}
     </ol>
   </section>`;
 }
 
-/** @param next - what ended it; without one it lasts, unless it is final */
-function historyItem({ at, to, by, reason }: HistoryEntry, next: HistoryEntry | undefined, wallNow: number): Html {
-  const lastedMs = (next === undefined ? wallNow : Date.parse(next.at)) - Date.parse(at);
-  const lasted = next === undefined && isFinal(to) ? undefined : `for ${formatDuration(Math.max(0, lastedMs))}`;
+/** @param lasted - ms; undefined if it lasts for good */
+function historyItem({ at, to, by, reason }: HistoryEntry, lasted: number | undefined): Html {
   return html`<li class="${to} tone-${STATE_TONE[to]}">
-    ${stateBadge(to)} ${utcTime(at)} ${lasted !== undefined && html`<span class="quiet">${lasted}</span>`}
+    ${stateBadge(to)} ${utcTime(at)}
+    ${lasted !== undefined && html`<span class="quiet">for ${formatDuration(lasted)}</span>`}
     ${by !== undefined && html`<p>by <bdi>${by}</bdi></p>`} ${reason !== undefined && html`<p><bdi>${reason}</bdi></p>`}
   </li>`;
 }

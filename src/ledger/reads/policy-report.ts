@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatDuration } from '../../base/format.js';
+import { formatDuration, nameCurrency } from '../../base/format.js';
 import { parseStored, storedTime } from '../parse-stored.js';
 import { ask, askReadable, type LedgerConnection } from '../ledger-connection.js';
 
@@ -7,6 +7,7 @@ const ruleUsage = z.object({
   rule: z.string(),
   unit: z.enum(['usd', 'amount', 'count']),
   limit: z.string(),
+  paymentId: z.number().optional(),
   withinMs: z.number(),
   per: z.enum(['address', 'signer']).nullable(),
   buckets: z.array(z.object({ bucket: z.string(), spent: z.string(), wanted: z.string(), ratio: z.number() })),
@@ -30,6 +31,8 @@ export interface RuleUsage {
   readonly unit: 'usd' | 'amount' | 'count';
   /** Decimal strings: dollars, amounts of the one currency, or sends. */
   readonly limit: string;
+  /** The currency, if the unit is amount. */
+  readonly paymentId?: number | undefined;
   readonly withinMs: number;
   readonly per: 'address' | 'signer' | null;
   /** Some of them, the fullest first. Without a name if the rule counts everything together. */
@@ -82,6 +85,15 @@ export interface PolicyReport {
 export async function readPolicyReport({ redis, keys }: LedgerConnection): Promise<PolicyReport | undefined> {
   const text = await askReadable(redis.get(keys.policy), null);
   return parseStored(policyReport, text);
+}
+
+/** The unit of a window's figures, for people. */
+export function unitOfUsage(
+  { unit, paymentId }: Pick<RuleUsage, 'unit' | 'paymentId'>,
+  currencies: readonly { readonly paymentId: number; readonly name: string }[],
+): string | undefined {
+  if (unit !== 'amount') return unit === 'usd' ? 'USD' : 'sends';
+  return paymentId === undefined ? undefined : nameCurrency(paymentId, currencies);
 }
 
 /** A report expires unless it is renewed. */

@@ -1,4 +1,5 @@
 import { JournalUnavailableError, UnreadableRecordError } from '../../base/errors.js';
+import { formatTimeUtc, toIsoTime } from '../../base/format.js';
 import {
   describeLostJournal,
   findMismatch,
@@ -25,7 +26,7 @@ export const UNKNOWING_HINT =
 
 /** @param bornAt - wall clock, ms */
 export function describeUnadopted(bornAt: number): string {
-  return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
+  return `Payouts wait that were signed before the send journal of this host began (${formatTimeUtc(toIsoTime(bornAt))}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
 }
 
 const GATEWAY_HINT = 'this process sends nothing: the ledger is of another gateway. See docs/runbooks/other-gateway.md';

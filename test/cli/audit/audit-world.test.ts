@@ -280,7 +280,7 @@ it('a payout that Redis says was removed is found where it was paid, or where re
 it('a payout that Redis says was removed is shown by `payouts get` as the journal has it', async () => {
   const gatewayId = (await ledger.redis.hget(record('small'), 'gatewayId')) ?? '';
   await remove('small', 'rejected');
-  const journal = /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted as /;
+  const journal = /The send journal has attempt 1 of small: 12\.5 \(payment_id 6\) to \S+ at .* UTC, accepted as /;
   const expectShown = async (said: string, ...args: string[]): Promise<void> => {
     const { code, stderr } = await run('get', ...args);
     expect([code, stderr, stderr]).toEqual([3, expect.stringContaining(said), expect.stringMatching(journal)]);

@@ -51,7 +51,7 @@ it('signs what two people verified, one through ssh-keygen', async () => {
   expect(await cli.ok('activity')).toMatch(/ann.*p approved with a signature.*ticket 9/);
   // After the key was stolen: what it approved, and what became of that.
   expect(await cli.ok('activity', '--key', 'ann', '--all')).toMatch(
-    /^\S+ \S+ +ann +p approved with a signature +now (held|queued) +ticket 9\n$/,
+    /^\S+ \S+ UTC +ann +p approved with a signature +now (held|queued) +ticket 9\n$/,
   );
   expect(await cli.lines('activity', '--key', 'ann')).toMatchObject([{ what: 'approved', payoutId: 'p', by: 'ann' }]);
   expect(await cli.ok('activity', '--key', 'an', '--all')).toBe('');

@@ -42,7 +42,7 @@ it('payouts policy check says what each rule means, and the hash, as text or as 
   for (const line of [
     /hash +[0-9a-f]{64}\n/,
     /dollars +a rate counts for 15 min; .* 1 of currency 6 is 1 USD\n/,
-    / {2}day +every payout: at most 5000\.00 USD in any 24 h, else it waits until there is room\n/,
+    / {2}day +every payout: at most 5,000\.00 USD in any 24 h, else it waits until there is room\n/,
   ]) {
     expect(stdout).toMatch(line);
   }
@@ -124,7 +124,7 @@ it('payouts policy usage shows each window and what is held', async () => {
   await cli.refused(3, 'No worker with a policy has published anything', 'policy', 'usage');
   await tell(Date.now());
   const stdout = await cli.ok('policy', 'usage');
-  expect(stdout).toMatch(/day +█{10}░{10} +50 % +2500.00 of 5000.00 USD in 24 h +120.00 wanted/);
+  expect(stdout).toMatch(/day +█{10}░{10} +50 % +2,500.00 of 5,000.00 USD in 24 h +120.00 USD wanted/);
   expect(stdout).toContain('2 payouts by day (wait)');
   expect(stdout).not.toContain('sends now');
   const at = Date.now() - 600_000;
@@ -156,8 +156,8 @@ it('shows baseline, the most that was sent, and what is not explained', async ()
   await store(FINE);
   const stdout = await cli.ok('reconcile');
   for (const line of [
-    ...[/USD +balance +900/, /baseline +1,000 \(2030-01-31 09:00:00 UTC\)/, /sent since +up to 103 \(3\)/],
-    ...[/not ended +more than can be said \(1\)/, /unexplained +0\n/],
+    ...[/USD +balance +900/, /baseline +1,000 USD \(2030-01-31 09:00:00 UTC\)/, /sent since +up to 103 USD \(3\)/],
+    ...[/not ended +more than can be said \(1\)/, /unexplained +0 USD\n/],
   ]) {
     expect(stdout).toMatch(line);
   }
@@ -172,7 +172,7 @@ it('shows baseline, the most that was sent, and what is not explained', async ()
 
 it('exits with 4 while a drop is not explained, until an operator accepts it', async () => {
   await store({ ...FINE, drop: { amount: '77.25', since: AT, at: AT + 60_000 } });
-  const shown = { code: 4, stdout: textWith(/REPORTED +77\.25 missing, since 2030-01-31/) };
+  const shown = { code: 4, stdout: textWith(/REPORTED +77\.25 USD missing, since 2030-01-31/) };
   expect(await cli.run('reconcile')).toMatchObject(shown);
   expect(await cli.json('reconcile')).toMatchObject({ lastDropAt: '2030-01-31T09:01:00.000Z' });
   await expectCheck('warning', 'fell by 77.25 USD more than the payouts explain');

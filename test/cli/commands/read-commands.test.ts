@@ -24,7 +24,7 @@ it('payouts get shows a payout in full with its history, in both forms', async (
   await cli.force('p-1', 'unknown');
   await cli.ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', gatewayId: '0xabc', by: 'ann' });
   expect(await cli.ok('get', 'p-1')).toMatch(
-    /^p-1 {2}in_progress: [^]* amount +12\.5 \(payment_id 6\)\n[^]* reference +invoice 77\n[^]*History \(UTC\)\n.* unknown\n.* in_progress {2}by ann\n$/,
+    /^p-1 {2}in_progress: [^]* amount +12\.5 \(payment_id 6\)\n[^]* reference +invoice 77\n[^]*History \(UTC\)\n.* unknown +for \d+ s\n.* in_progress {2}for \d+ s {2}by ann\n$/,
   );
   const shown = await cli.json('get', 'p-1');
   expect(shown).toMatchObject({
@@ -43,7 +43,9 @@ it("payouts get says which network was compared, that none was, and the fee of t
   const write = async (given: readonly Currency[]) =>
     writeGatewayFacts(cli.ledger.connection, { currencies: given, currenciesAt: Date.now(), isWhole: true });
   await write(currencies);
-  expect(await cli.ok('get', 'p-1')).toMatch(/ network +Tron, as its address\n[^]* fee +1 in the gateway's list\n/);
+  expect(await cli.ok('get', 'p-1')).toMatch(
+    / network +Tron, as its address\n[^]* fee +1 USDT in the gateway's list\n/,
+  );
   await write([{ paymentId: 6, name: 'USDT', usdRate: '1' }]);
   expect(await cli.ok('get', 'p-1')).toMatch(/ network +not checked: the network of USDT is not known\n/);
   await write([{ paymentId: 6, name: 'BTC', usdRate: '1', chain: 'Bitcoin' }]);
@@ -108,7 +110,7 @@ it('payouts stats shows counts, pause and sender, in both forms', async () => {
   await pause();
   const stdout = await cli.ok('stats');
   expect(stdout).toMatch(/^Account \d+: Paused\npaused: maintenance\. .*\n {2}payouts resume --account \d+ --reason W/);
-  expect(stdout).toMatch(/paused by +ann, .* UTC\n +sender +none: no process holds the lease\n/);
+  expect(stdout).toMatch(/paused by +ann, .* UTC, for \d+ s\n +sender +none: no process holds the lease\n/);
   expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
 });
 
@@ -134,7 +136,7 @@ it('payouts stats shows rate, expected end beside a sender whose heartbeat rises
   for (const line of [
     /: Sender without heartbeat\nNo heartbeat for \d+ s: it has ended or hangs.*\n[\s\S]*sender +host:1:abc, no heartbeat\n/,
     /backlog +1 queued, no estimate of its end: Sender without heartbeat/,
-    /balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/,
+    /balance +99 USDT \(TRC-20\), 100\.5 USDT \(TRC-20\) queued: NOT ENOUGH \(1 min ago\)/,
     /query failed \d+ s ago: \/balance: no route/,
     /By currency \(events up to \S+ [\d:]{8} UTC\)\n +queued +1 +100\.5 USDT \(TRC-20\)/,
     /Today \(UTC\)\n +sent +3 +12\.25 USDT \(TRC-20\)/,

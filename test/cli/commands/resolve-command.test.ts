@@ -229,7 +229,7 @@ describe('payouts resolve of many', () => {
     const refused = await cli.run(
       ...resolve('--file', await cli.file('old.csv', old), '--not-sent', '--expect-count', '0'),
     );
-    const stale = /line 2: payout p-1: the file is of 2020-01-01T00:00:00\.000Z, the payout became unknown at /;
+    const stale = /line 2: payout p-1: the file is of 2020-01-01 00:00:00 UTC, the payout became unknown at /;
     expect(refused).toMatchObject({ code: 4, stderr: textWith(stale) });
     expect(await states()).toEqual(UNKNOWN);
     await cli.ok(...resolve('--file', await cli.file('new.csv', listed), '--not-sent', '--expect-count', '3'));

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../../src/base/clock.js';
+import { formatTimeUtc, toIsoTime } from '../../../src/base/format.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { KnownReplicas, UNNAMED } from '../../../src/ledger/known-replicas.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
@@ -245,7 +246,7 @@ it('replicas that were seen are needed, also once the master has forgotten them'
   expect(others).toEqual([]);
   expect(Math.abs((missing?.since ?? 0) - quickClock.wallNow())).toBeLessThan(600 * 60_000);
   expect(watch.refusal(KEY)).toContain(
-    `${missing?.name} is missing, since ${new Date(missing?.since ?? 0).toISOString()}`,
+    `${missing?.name} is missing, since ${formatTimeUtc(toIsoTime(missing?.since ?? 0))}`,
   );
   servers.link.heal('never');
   await untilMayBegin();
