@@ -157,6 +157,6 @@ export const STOPS = {
 } as const satisfies Readonly<Record<string, Stop>>;
 
 /** Words and runbook of a stop, as a headline has them. */
-export function told<Told extends Stop>({ words, runbook }: Told): readonly [words: Told['words'], Told['runbook']] {
+export function headlineOf<Of extends Stop>({ words, runbook }: Of): readonly [words: Of['words'], Of['runbook']] {
   return [words, runbook];
 }

@@ -34,8 +34,8 @@ it('the overview is the first page, with counts, sender, and what needs an opera
     ...{ comparedAt: 2, followedSince: 1, fees: {}, rates: {} },
     balances: [
       {
-        ...{ paymentId: undefined, symbol: undefined, amount: '5', baseline: undefined, places: 1 },
-        ...{ settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS, unexplained: undefined, doubt: undefined },
+        ...{ paymentId: undefined, symbol: undefined, amount: '5', baseline: undefined, decimalsSeen: 1 },
+        ...{ settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS, unexplained: undefined, incomparable: undefined },
         ...{ isSuspected: false, reported: '1250.5', drop: { amount: '1250.5', since: 1, at: 2 } },
       },
     ],

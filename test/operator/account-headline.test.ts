@@ -269,7 +269,7 @@ describe('money at risk', () => {
     });
     const drop = { amount: '3000000', since: at, at };
     const balance = { ...sends, paymentId: undefined, symbol: undefined, amount: '96900000', baseline: undefined };
-    const found = { ...balance, places: 2, unexplained: '3000000', doubt: undefined, isSuspected: false };
+    const found = { ...balance, decimalsSeen: 2, unexplained: '3000000', incomparable: undefined, isSuspected: false };
     const compared = { comparedAt: at, followedSince: at, fees: {}, rates: {} };
     await saveReconciliation(connection, { ...compared, balances: [{ ...found, reported: '3000000', drop }] });
     const fallen = await observe();

@@ -96,7 +96,7 @@ function toReconciliationView(
 }
 
 function viewBalance(balance: ReconciledBalance, drop: ReportedDrop | undefined, currencies: readonly Currency[]) {
-  const { amount, baseline, settled, recent, open, unexplained, doubt, isSuspected } = balance;
+  const { amount, baseline, settled, recent, open, unexplained, incomparable, isSuspected } = balance;
   return {
     currency: nameBalance(balance, currencies),
     balance: amount,
@@ -104,9 +104,9 @@ function viewBalance(balance: ReconciledBalance, drop: ReportedDrop | undefined,
     /** Sends ended since the baseline, with the most they can have taken. */
     sent: addSums([settled, ...[recent].flat()]),
     open,
-    /** Null while unknown; `doubt` says why. */
+    /** Null while unknown; `incomparable` says why. */
     unexplained: unexplained ?? null,
-    doubt: doubt ?? null,
+    incomparable: incomparable ?? null,
     /** Too low in the last reading: the next one decides. */
     isSuspected,
     drop: drop === undefined ? null : { amount: drop.amount, since: toTime(drop.since), at: toTime(drop.at) },
@@ -162,9 +162,9 @@ function describeSum({ count, high }: SendSum, currency: string): string {
 function describeUnexplained({
   currency,
   unexplained,
-  doubt,
+  incomparable,
   isSuspected,
 }: ReconciliationView['balances'][number]): string {
-  if (unexplained === null) return `cannot be compared: ${doubt ?? ''}`;
+  if (unexplained === null) return `cannot be compared: ${incomparable ?? ''}`;
   return `${formatAmount(unexplained, currency)}${isSuspected ? ', the next reading decides' : ''}`;
 }

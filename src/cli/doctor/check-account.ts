@@ -170,9 +170,9 @@ export async function checkReconciliation(connection: LedgerConnection): Promise
     const fix = `Run \`payouts reconcile --account ${connection.platformId}\`; unless someone knows of it, change the gateway's secret key.`;
     return warning(`the balance fell by ${listDrops(drops)} more than the payouts explain (${age})`, fix);
   }
-  const doubtful = reconciliation.balances.filter(({ unexplained }) => unexplained === undefined).length;
-  if (doubtful > 0)
-    return ok(`${doubtful} of ${reconciliation.balances.length} balances cannot be compared now (${age})`);
+  const incomparable = reconciliation.balances.filter(({ unexplained }) => unexplained === undefined).length;
+  if (incomparable > 0)
+    return ok(`${incomparable} of ${reconciliation.balances.length} balances cannot be compared now (${age})`);
   return ok(`nothing is missing (${age})`);
 }
 

@@ -30,7 +30,7 @@ export interface ReconciledBalance extends Balance {
   /** What later readings are compared with; undefined until one can serve. */
   readonly baseline: { readonly amount: string; readonly at: number } | undefined;
   /** The most decimals it ever had. */
-  readonly places: number;
+  readonly decimalsSeen: number;
   /** Sends that ended since, and that every later reading shows. */
   readonly settled: SendSum;
   /** Sends that ended lately: the balance may not show them yet. */
@@ -40,7 +40,7 @@ export interface ReconciledBalance extends Balance {
   /** The unexplained decrease beyond earlier reports; undefined if unknown. */
   readonly unexplained: string | undefined;
   /** Why it is unknown. */
-  readonly doubt: string | undefined;
+  readonly incomparable: string | undefined;
   /** The last reading was too low; the next one decides. */
   readonly isSuspected: boolean;
   /** The part of earlier reports that the baseline still contains. */
@@ -115,12 +115,12 @@ const reconciledBalance = z
     symbol: z.string().optional(),
     amount: storedAmount,
     baseline: z.object({ amount: storedAmount, at: storedTime }).optional(),
-    places: z.int(),
+    decimalsSeen: z.int(),
     settled: sendSum,
     recent: sendSum,
     open: sendSum,
     unexplained: storedAmount.optional(),
-    doubt: z.string().optional(),
+    incomparable: z.string().optional(),
     isSuspected: z.boolean(),
     reported: storedAmount,
     drop: z.object({ amount: storedAmount, since: storedTime, at: storedTime }).optional(),
@@ -133,7 +133,7 @@ const ABSENT = {
   symbol: undefined,
   baseline: undefined,
   unexplained: undefined,
-  doubt: undefined,
+  incomparable: undefined,
   drop: undefined,
 };
 

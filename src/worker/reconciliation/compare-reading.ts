@@ -39,7 +39,7 @@ export function compareReading(reading: ReadingToCompare): {
   ) as [SendGroups, SendGroups, SendGroups];
   const before = pairBalances(reading);
   const verdicts = before.map((known) => {
-    const view = { balance: known, places: known.places, all: before, currencies };
+    const view = { balance: known, decimalsSeen: known.decimalsSeen, all: before, currencies };
     const sums = {
       settled: addSums([known.settled, sumFor(view, settled)]),
       recent: sumFor(view, recent),
@@ -56,8 +56,8 @@ export function compareReading(reading: ReadingToCompare): {
 }
 
 const NEW_BALANCE = {
-  ...{ baseline: undefined, places: 0, settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS, reported: '0' },
-  ...{ unexplained: undefined, doubt: undefined, isSuspected: false, drop: undefined },
+  ...{ baseline: undefined, decimalsSeen: 0, settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS, reported: '0' },
+  ...{ unexplained: undefined, incomparable: undefined, isSuspected: false, drop: undefined },
 } as const;
 
 /**
@@ -69,7 +69,7 @@ function pairBalances({ balances, before }: ReadingToCompare): ReconciledBalance
   const isNew = sums.some((balance) => !before.some((known) => isSame(known, balance)));
   const stated = sums.map((balance) => {
     const known = before.find((other) => isSame(other, balance)) ?? NEW_BALANCE;
-    return { ...known, ...balance, places: Math.max(known.places, decimalsOf(balance.amount)) };
+    return { ...known, ...balance, decimalsSeen: Math.max(known.decimalsSeen, decimalsOf(balance.amount)) };
   });
   const missing = before
     .filter((known) => !sums.some((balance) => isSame(known, balance)))
@@ -111,14 +111,14 @@ function compareBalance(known: ReconciledBalance, { at, acceptedUpTo }: ReadingT
   const track: ReconciledBalance = {
     ...known,
     ...(isBaseline && { baseline: { amount: known.amount, at }, settled: NO_SENDS, reported: '0' }),
-    ...{ unexplained: undefined, doubt: undefined, isSuspected: false, drop: pendingDrop(known, acceptedUpTo) },
+    ...{ unexplained: undefined, incomparable: undefined, isSuspected: false, drop: pendingDrop(known, acceptedUpTo) },
   };
   const { high } = addSums([track.recent, track.open]);
-  if (high === undefined) return { compared: { ...track, doubt: UNBOUNDED } };
-  if (floor === undefined) return { compared: { ...track, doubt: 'this reading is the first to compare with' } };
+  if (high === undefined) return { compared: { ...track, incomparable: UNBOUNDED } };
+  if (floor === undefined) return { compared: { ...track, incomparable: 'this reading is the first to compare with' } };
   const missing = (isBaseline ? amount : floor) - toUnits(high) - amount;
   const unexplained = fromUnits(missing > 0n ? missing : 0n);
-  if (missing <= toleranceOf(toUnits(track.baseline?.amount ?? '0'), track.places)) {
+  if (missing <= toleranceOf(toUnits(track.baseline?.amount ?? '0'), track.decimalsSeen)) {
     return { compared: { ...track, unexplained } };
   }
   // One reading may be the gateway's mistake.
@@ -134,9 +134,9 @@ const UNBOUNDED =
 /** A drop up to a thousandth of the baseline, or two steps of its last digit, is not reported. */
 const TOLERANCE_PARTS = 1_000n;
 
-function toleranceOf(baseline: bigint, places: number): bigint {
+function toleranceOf(baseline: bigint, decimalsSeen: number): bigint {
   const part = baseline / TOLERANCE_PARTS;
-  const steps = 2n * unitOf(places);
+  const steps = 2n * unitOf(decimalsSeen);
   return part > steps ? part : steps;
 }
 

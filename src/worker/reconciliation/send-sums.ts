@@ -101,7 +101,7 @@ type BalanceName = Pick<Balance, 'paymentId' | 'symbol'>;
 interface BalanceView {
   readonly balance: BalanceName;
   /** The most decimals it ever had. */
-  readonly places: number;
+  readonly decimalsSeen: number;
   /** All balances of the account at the gateway. */
   readonly all: readonly BalanceName[];
   readonly currencies: readonly Currency[];
@@ -126,10 +126,10 @@ function mayTakeFrom({ balance, all, currencies }: BalanceView, { paymentId, sym
   );
 }
 
-function mostFrom({ balance, places, currencies }: BalanceView, group: Group): bigint | undefined {
+function mostFrom({ balance, decimalsSeen, currencies }: BalanceView, group: Group): bigint | undefined {
   const { paymentId, symbol, decimals, count, own, worth } = group;
   if (isOfCurrency(balance, paymentId, currencies)) {
-    return add(own, decimals > places ? BigInt(count) * unitOf(places) : 0n);
+    return add(own, decimals > decimalsSeen ? BigInt(count) * unitOf(decimalsSeen) : 0n);
   }
   const isForeign = balance.symbol === undefined && balance.paymentId === undefined && !isAccountSymbol(symbol);
   const price = priceOf(balance, currencies);
@@ -161,8 +161,8 @@ function priceOf({ paymentId, symbol }: BalanceName, currencies: readonly Curren
   return first && others.reduce((least, price) => (price < least ? price : least), first);
 }
 
-export function unitOf(places: number): bigint {
-  return 10n ** BigInt(36 - Math.min(36, places));
+export function unitOf(decimalsSeen: number): bigint {
+  return 10n ** BigInt(36 - Math.min(36, decimalsSeen));
 }
 
 export function decimalsOf(decimal: string): number {

@@ -136,9 +136,9 @@ it('payouts policy usage shows each window and what is held', async () => {
 
 const AT = Date.parse('2030-01-31T09:00:00Z');
 const FINE: ReconciledBalance = {
-  ...{ paymentId: undefined, symbol: 'USD', amount: '900', baseline: { amount: '1000', at: AT }, places: 2 },
+  ...{ paymentId: undefined, symbol: 'USD', amount: '900', baseline: { amount: '1000', at: AT }, decimalsSeen: 2 },
   ...{ settled: { count: 2, high: '62.5' }, recent: { count: 1, high: '40.5' }, open: { count: 1, high: undefined } },
-  ...{ unexplained: '0', doubt: undefined, isSuspected: false, reported: '0', drop: undefined },
+  ...{ unexplained: '0', incomparable: undefined, isSuspected: false, reported: '0', drop: undefined },
 };
 
 async function store(balance: ReconciledBalance) {

@@ -208,7 +208,7 @@ it('what does not add up needs an operator until it is accepted', async () => {
 it('what cannot be compared is a balance whose currency has no known rate or fee', async () => {
   await send('new', '1', 9);
   await settle('5000');
-  expect(await stored()).toMatchObject({ doubt: expect.stringContaining('fee, or its rate') });
+  expect(await stored()).toMatchObject({ incomparable: expect.stringContaining('fee, or its rate') });
   await give('new', 'rejected');
   await settle();
   await expectMissing({ [USDT]: '5000' });
@@ -219,7 +219,7 @@ it('what cannot be compared begins where events are missing, until that is settl
   await send('after', '1');
   set('5000');
   await read();
-  expect(await stored()).toMatchObject({ doubt: expect.any(String), baseline: { amount: '5000' } });
+  expect(await stored()).toMatchObject({ incomparable: expect.any(String), baseline: { amount: '5000' } });
   await settle('4000');
   await read();
   await expectMissing({});
