@@ -71,8 +71,13 @@ export class Janitor {
   /** Until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#runtime;
-    const onError = ({ message }: Error): void => {
-      logger.debug({ error: message }, 'payouts could not be looked up, will try again');
+    let last: string | undefined;
+    const onError = (error: Error): void => {
+      const { message } = error;
+      // Someone has altered keys, or the ledger is another gateway's: once is enough.
+      const isNews = !(error instanceof RedisUnavailableError) && message !== last;
+      last = message;
+      logger[isNews ? 'warn' : 'debug']({ error: message }, 'payouts could not be looked up, will try again');
     };
     await every(LOOK_EVERY_MS, async () => this.#round(signal), { clock, signal, onError });
   }

@@ -219,10 +219,15 @@ it('decides nothing about pace: who waits for the response waits on', async () =
   const attempt = await unknownOne();
   const before = await sender.readSender();
   expect(before.awaitingAnswer).toBe(true);
+  const counted = ['counted', 'unknownsInARow', 'rejectionsInARow', 'payoutRejectionsInARow'];
+  const breaker = await redis.hmget(keys.ledger, ...counted);
+  expect(breaker).toContain('1');
   await paid(attempt);
   await runFor(MINUTE_MS);
   expect(await stateOf()).toBe('in_progress');
   expect(await sender.readSender()).toEqual(before);
+  // The breaker counts responses: one send more without one may have to stop the account.
+  expect(await redis.hmget(keys.ledger, ...counted)).toEqual(breaker);
 });
 
 it('asks for each attempt by its own order id, and takes only the payment of the newest', async () => {
