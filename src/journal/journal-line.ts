@@ -185,7 +185,8 @@ export interface SignedSend {
 
 /** The outcome of a send, as its sender saw it. */
 export type JournaledOutcome =
-  | ({ readonly kind: 'accepted' } & PaymentNames)
+  /** `found`: not by its response. The gateway was asked by order id, later. */
+  | ({ readonly kind: 'accepted'; readonly found?: true } & PaymentNames)
   | { readonly kind: 'rejected'; readonly message: string }
   /** Its request was reset, and may still be on its way until then (wall clock, ms). */
   | { readonly kind: 'unknown'; readonly reason: string; readonly inFlightUntil: number }

@@ -21,7 +21,12 @@ const outcomeLine = z.object({
   token: z.string(),
   at: z.number(),
   outcome: z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('accepted'), gatewayId: z.string(), txhash: z.string().exactOptional() }),
+    z.object({
+      kind: z.literal('accepted'),
+      gatewayId: z.string(),
+      txhash: z.string().exactOptional(),
+      found: z.literal(true).exactOptional(),
+    }),
     z.object({ kind: z.literal('rejected'), message: z.string() }),
     z.object({ kind: z.literal('unknown'), reason: z.string(), inFlightUntil: z.number() }),
     z.object({ kind: z.literal('not_sent'), reason: z.string() }),

@@ -203,9 +203,9 @@ export class Janitor {
     const answer: Answer = { answer: 'found', message: `it is there, as ${gatewayId}` };
     if (isSameGatewayId(payout.gatewayId, gatewayId)) return { ...answer, isSettled: true };
     const names: PaymentNames = { gatewayId, ...(txhash !== undefined && { txhash }) };
-    // The journal first: if this process ends here, the next one records what the journal has.
+    // The journal first, for audits and adoptions: if this process ends here, the payout stays unknown and is asked for again.
     if (entry !== undefined && entry.outcome?.kind !== 'accepted')
-      journal.noteOutcome(attempt, { kind: 'accepted', ...names }, clock.wallNow());
+      journal.noteOutcome(attempt, { kind: 'accepted', ...names, found: true }, clock.wallNow());
     const { recorded, latePayment } = await lookUps.recordFound(attempt, names);
     if (recorded) logger.info({ payoutId, gatewayId }, 'found the payment of a payout by its order id');
     if (latePayment)

@@ -51,6 +51,7 @@ it.each<[string, object]>([
   ['peers', { peers: [{ journalId: 'j', host: 'h', dir: '/d' }] }],
   ['a send with its currency', journaled(MINE, { request: { ...REQUEST, symbol: 'USD' } })],
   ['an acceptance', resultOf({ kind: 'accepted', gatewayId: 'h' })],
+  ['a payment that was found', resultOf({ kind: 'accepted', gatewayId: 'h', found: true })],
   ['a rejection', resultOf({ kind: 'rejected', message: 'no' })],
   ['an unknown outcome', resultOf({ kind: 'unknown', reason: 'silence', inFlightUntil: 5 })],
   ['a send that was none', resultOf({ kind: 'not_sent', reason: 'refused' })],

@@ -16,6 +16,7 @@ import { readMoneyAtRisk } from '../../src/ledger/reads/money-at-risk.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Janitor } from '../../src/worker/janitor.js';
+import { toRecordable } from '../../src/worker/sender/ledger-outcome-recorder.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import {
   account,
@@ -320,7 +321,10 @@ it('writes what it found to the journal too, before the ledger', async () => {
   journal.given({ ...attempt, ...sendLine(1), request: { paymentId, amount, addressTo } });
   await paid(attempt, { txhash: '0xabc' });
   await runFor(MINUTE_MS);
-  expect(journal.lastSends(1)).toMatchObject([{ outcome: { kind: 'accepted', gatewayId: '77', txhash: '0xabc' } }]);
+  const [entry] = journal.lastSends(1);
+  expect(entry?.outcome).toEqual({ kind: 'accepted', gatewayId: '77', txhash: '0xabc', found: true });
+  // A sender that takes it for the response would no longer wait for the request.
+  expect(toRecordable(entry?.outcome)).toBeUndefined();
 });
 
 it('learns from the first payout that was accepted whether the gateway finds any', async () => {

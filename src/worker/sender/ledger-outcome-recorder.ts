@@ -84,7 +84,11 @@ export class LedgerOutcomeRecorder {
   }
 }
 
-/** The journaled outcome, if it is certain. */
+/**
+ * The journaled outcome, if it is the attempt's own response. A payment that was found is none: replayed as one it would
+ * end the wait for the request. The worker asks for it again.
+ */
 export function toRecordable(outcome: JournaledOutcome | undefined): SentOutcome | undefined {
-  return outcome?.kind === 'accepted' || outcome?.kind === 'rejected' ? outcome : undefined;
+  if (outcome?.kind === 'accepted') return outcome.found ? undefined : outcome;
+  return outcome?.kind === 'rejected' ? outcome : undefined;
 }
