@@ -9,6 +9,7 @@ import type { Logger } from '../base/logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
 import type { PayoutEvent, PayoutEventName } from '../producer/events/payout-events.js';
 import { formatRequest, postRequest, type Receiver } from './post-request.js';
+import { RetryTurns } from './retry-turns.js';
 import { describeEvent, linkRunbook, nameOf, type Notification, parseEventNames } from './notification.js';
 
 export interface NotifierObserver {
@@ -52,12 +53,19 @@ export class AccountNotifier {
   readonly #observer: NotifierObserver;
   readonly #logger: Logger;
   readonly #stop: AbortSignal;
+  readonly #turns: RetryTurns;
 
   /**
    * @param stop - ends it after the attempt that is under way
+   * @param turns - of all accounts with this receiver
    * @throws InvalidConfigError if `events` names an unknown one
    */
-  constructor(ledger: PayoutLedger, options: NotifierOptions, stop: AbortSignal) {
+  constructor(
+    ledger: PayoutLedger,
+    options: NotifierOptions,
+    stop: AbortSignal,
+    turns = new RetryTurns(ledger.connection.clock),
+  ) {
     const { platformId, clock } = ledger.connection;
     this.#ledger = ledger;
     this.#connection = ledger.connection;
@@ -67,6 +75,7 @@ export class AccountNotifier {
     this.#observer = options.observe(platformId);
     this.#logger = options.logger.child({ platformId });
     this.#stop = stop;
+    this.#turns = turns;
   }
 
   async run(): Promise<void> {
@@ -132,17 +141,22 @@ export class AccountNotifier {
       this.#observer.worked();
       if (outcome.kind === 'delivered') {
         this.#observer.delivered();
+        this.#turns.delivered();
         this.#logger.info({ id, type, attempt }, 'notification delivered');
         return true;
       }
-      const { reason, retryAfterMs = 0 } = outcome;
-      const waitMs = Math.min(RETRY_MAX_MS, Math.max(retryAfterMs, backOffMs(attempt)));
+      const { reason, isRefused, retryAfterMs } = outcome;
+      // What it refuses would be refused a second later too. What it did not answer is a question whether it is back.
+      const ownMs = isRefused ? backOffMs(attempt) : this.#turns.takeTurn();
+      const waitMs = Math.min(RETRY_MAX_MS, Math.max(retryAfterMs ?? 0, ownMs));
       this.#observer.failed(reason);
-      this.#logger.warn(
+      // An outage of hours is not a line a second.
+      this.#logger[Number.isInteger(Math.log2(attempt)) ? 'warn' : 'debug'](
         { id, type, attempt, error: reason, retryInMs: Math.round(waitMs) },
         'notification not delivered',
       );
-      await this.#clock.sleep(waitMs, this.#stop);
+      if (retryAfterMs === undefined) await this.#turns.wait(waitMs, this.#stop);
+      else await this.#clock.sleep(waitMs, this.#stop);
       if (isAborted(this.#stop)) return false;
     }
   }

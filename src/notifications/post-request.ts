@@ -47,6 +47,8 @@ type PostOutcome =
       readonly kind: 'failed';
       /** Without the URL, which may hold a token, and without the receiver's text. */
       readonly reason: string;
+      /** The receiver works, and does not take this notification. */
+      readonly isRefused?: true;
       /** The delay that the receiver asked for, in ms. */
       readonly retryAfterMs?: number;
     };
@@ -67,10 +69,17 @@ export async function postRequest(
     const response = await fetch(url, { method: 'POST', headers: { ...headers }, body, redirect: 'manual', signal });
     await readToEnd(response);
     if (response.ok) return { kind: 'delivered' };
-    return { kind: 'failed', reason: `the receiver responded with HTTP ${response.status}`, ...retryAfter(response) };
+    const reason = `the receiver responded with HTTP ${response.status}`;
+    return { kind: 'failed', reason, ...(isRefusal(response) && { isRefused: true }), ...retryAfter(response) };
   } catch (error) {
     return { kind: 'failed', reason: describeFailure(error as Error, timeoutMs) };
   }
+}
+
+const REQUEST_TIMEOUT = 408;
+
+function isRefusal({ status }: Response): boolean {
+  return status < 500 && status !== REQUEST_TIMEOUT;
 }
 
 async function readToEnd({ body }: Response): Promise<void> {

@@ -1,9 +1,11 @@
 import type { Registry } from 'prom-client';
+import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { exportAccounts } from '../operator/account-gauges.js';
 import { openLedger } from '../queues/open-ledger.js';
 import { AccountNotifier, type NotifierOptions } from './account-notifier.js';
 import type { Receiver } from './post-request.js';
+import { RetryTurns } from './retry-turns.js';
 
 /**
  * Posts the accounts' events until it is stopped. A failing receiver of one account does not delay the others.
@@ -21,7 +23,8 @@ export async function runNotifier(
   const accounts = platformIds.map((platformId) => openLedger({ redisUrl, platformId, logger }));
   exportAccounts(registry, 'notify', () => accounts, stuckAfterMs);
   try {
-    const notifiers = accounts.map(({ ledger }) => new AccountNotifier(ledger, options, stop));
+    const turns = new RetryTurns(systemClock);
+    const notifiers = accounts.map(({ ledger }) => new AccountNotifier(ledger, options, stop, turns));
     await Promise.all(notifiers.map(async (notifier) => notifier.run()));
   } finally {
     await Promise.all(accounts.map(async (account) => account.close()));

@@ -174,7 +174,9 @@ const responding =
   (_received, response) =>
     void response.writeHead(status, headers).end('hunter2');
 it.each<[string, Respond, object]>([
-  ['fails', responding(500), { reason: 'the receiver responded with HTTP 500' }],
+  ['fails', responding(500), { reason: 'the receiver responded with HTTP 500', isRefused: undefined }],
+  ['refuses', responding(401), { reason: 'the receiver responded with HTTP 401', isRefused: true }],
+  ['takes too long to read', responding(408), { isRefused: undefined }],
   ['redirects', responding(307, { location: '/' }), { reason: 'the receiver responded with HTTP 307' }],
   ['is busy', responding(429, { 'retry-after': '7' }), { retryAfterMs: 7_000 }],
   ['hangs', () => undefined, HANGS],
@@ -182,7 +184,7 @@ it.each<[string, Respond, object]>([
   ['hangs up', (_received, response) => response.destroy(), { reason: 'no response: UND_ERR_SOCKET' }],
 ])('a request is not delivered where the receiver %s', async (_, respond, failure) => {
   const { result, received } = await post(respond, failure === HANGS ? 500 : undefined);
-  expect(result).toMatchObject({ kind: 'failed', ...failure });
+  expect({ isRefused: undefined, ...result }).toMatchObject({ kind: 'failed', ...failure });
   expect(JSON.stringify(result)).not.toContain('hunter2');
   expect(received).toHaveLength(1);
 });

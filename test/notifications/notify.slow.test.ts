@@ -90,7 +90,7 @@ it('delivers again what a killed process had in hand', async () => {
   expect(again).toBe(id);
 });
 
-it('retries with growing waits, keeps the order, and says so', async () => {
+it('retries what is refused with growing waits, keeps the order, and says so', async () => {
   const port = await findFreePort();
   const notify = await start({}, `http://127.0.0.1:${port}`);
   await pause('ticket 7');
@@ -100,7 +100,7 @@ it('retries with growing waits, keeps the order, and says so', async () => {
   const times: number[] = [];
   late.respond = (_received, response) => {
     times.push(performance.now());
-    response.writeHead(times.length < 4 ? 503 : 204).end();
+    response.writeHead(times.length < 4 ? 401 : 204).end();
   };
   await until('all arrived', () => times.length === 5);
   const gaps = times.slice(1, 4).map((time, index) => time - (times[index] ?? 0));
