@@ -56,11 +56,18 @@ const NO_DATABASE = /^ERR (DB index is out of range|invalid DB index)/;
  * of it.
  */
 export class SteadyRedis extends Redis {
+  /** Why it is not ready. */
+  #trouble: Error | undefined;
+
   constructor(options: OwnOptions) {
     super(options);
-    this.on('error', ({ message }: Error) => {
+    this.on('error', (error: Error) => {
+      this.#trouble = error;
       // Before it is ready, so no command has left.
-      if (NO_DATABASE.test(message)) this.disconnect(true);
+      if (NO_DATABASE.test(error.message)) this.disconnect(true);
+    });
+    this.on('ready', () => {
+      this.#trouble = undefined;
     });
     let timer: NodeJS.Timeout | undefined;
     this.on('connect', () => {
@@ -73,6 +80,16 @@ export class SteadyRedis extends Redis {
         clearTimeout(timer);
       });
     }
+  }
+
+  /** ioredis says of a command that found no connection how often it tried, and not why. */
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    const reply = super.sendCommand(...args);
+    if (this.status === 'ready') return reply;
+    args[0].promise.catch((error: unknown) => {
+      if (error instanceof Error && error !== this.#trouble) error.cause ??= this.#trouble;
+    });
+    return reply;
   }
 
   override duplicate: Redis['duplicate'] = (override) =>

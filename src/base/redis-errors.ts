@@ -87,8 +87,14 @@ export function describeTrouble(error: Error): string {
   if (error.message.startsWith('Unknown RESP type')) return 'what answers there does not speak the protocol of Redis';
   const isUnconnected =
     error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
+  if (error.cause !== undefined && (isUnconnected || WITHOUT_REASON.test(error.message))) {
+    return describeTrouble(error.cause as Error);
+  }
   return isUnconnected ? 'no connection' : error.message;
 }
+
+/** Of a command that waited for a connection; its cause says why there was none. */
+const WITHOUT_REASON = /^(?:Command timed out|Connection is closed)/;
 
 export function describeLogin(error: Error): string | undefined {
   switch (replyCode(error)) {

@@ -53,8 +53,8 @@ function notify(url: string) {
   return () => [...attempts.values()].reduce((sum, each) => sum + each, 0);
 }
 
-const enqueueEach = async () => {
-  for (const { ledger } of accounts) await ledger.enqueue([aPayout('P-1')]);
+const enqueueFor = async (count: number) => {
+  for (const { ledger } of accounts.slice(0, count)) await ledger.enqueue([aPayout('P-1')]);
 };
 
 const textsOf = (received: readonly { readonly body: string }[]) =>
@@ -68,13 +68,14 @@ it.each<[string, Respond | undefined]>([
   const down = respond && (await startReceiver(port));
   if (down !== undefined) down.respond = respond;
   const attempts = notify(`http://127.0.0.1:${port}/hook`);
-  await enqueueEach();
-  await until('each was tried', () => attempts() >= 3);
+  await enqueueFor(1);
+  await until('it was tried', () => attempts() >= 1);
   const [before, startedAt] = [attempts(), performance.now()];
   // Seven tries of doubling waits take more than two minutes.
   await until('it was tried again', () => attempts() >= before + 7);
   const elapsedS = (performance.now() - startedAt) / 1_000;
   expect(attempts() - before).toBeLessThanOrEqual(elapsedS + 2);
+  await enqueueFor(3);
   await down?.close();
   const receiver = closeAfterTest(await startReceiver(port));
   const backAt = performance.now();
