@@ -1,7 +1,17 @@
 // `npm run check:package`: packs the package as it would be published, installs the tarball beside the applications of
 // test/package in a folder outside the repository, and runs them. It needs the npm registry and a redis-server.
+// `npm run check:package -- guide fresh` runs what has one of these in its name.
 import { execFile } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +19,7 @@ import { findTwice } from './find-twice.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entryPoints = Object.keys(manifest.exports).map((path) => manifest.name + path.slice(1));
+const only = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'payout-queue-package-'));
 let passed = 0;
 let failed = 0;
@@ -26,9 +37,11 @@ try {
     ['attw', async () => run('npx', ['attw', filename])],
     ['import and require', async () => Promise.all(entryPoints.map(compareModuleSystems))],
     ['payouts', checkCommand],
-    ['npm ls of a fresh install', async () => checkFreshInstall(filename)],
+    ['a fresh install: npm ls, its SBOM, the files of docker-compose', async () => checkFreshInstall(filename)],
     ...applications,
-  ].values();
+  ]
+    .filter(([name]) => only.length === 0 || only.some((part) => name.includes(part)))
+    .values();
   // Two at a time: each waits for a payout, and few machines have a single processor.
   const checkNext = async () => {
     for (const [name, work] of checks) await check(name, work);
@@ -77,15 +90,32 @@ async function checkCommand() {
 async function checkFreshInstall(filename) {
   const fresh = mkdtempSync(join(tmpdir(), 'payout-queue-fresh-'));
   try {
-    writeFileSync(join(fresh, 'package.json'), '{ "private": true }');
+    writeFileSync(join(fresh, 'package.json'), '{ "name": "fresh", "version": "1.0.0", "private": true }');
     await run('npm', ['install', '--no-audit', '--no-fund', join(folder, filename)], fresh);
     await run('npm', ['ls', '--all'], fresh);
     const { packages } = JSON.parse(readFileSync(join(fresh, 'node_modules/.package-lock.json'), 'utf8'));
     const problems = findTwice(packages);
+    problems.push(...findMissing(JSON.parse(await run('npm', ['sbom', '--sbom-format=cyclonedx'], fresh)).components));
+    const installed = join(fresh, 'node_modules', manifest.name);
+    const compose = readFileSync(join(installed, 'docker-compose.yml'), 'utf8');
+    const [, ...examples] = compose.match(/.*\/examples\/[\w.-]+/g).map((line) => line.split('./').at(-1));
+    const files = ['.env.example', 'deploy/docker/Dockerfile', ...examples];
+    problems.push(...files.filter((file) => !existsSync(join(installed, file))).map((file) => `${file} is missing`));
+    // As the Dockerfile does.
+    await run('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], fresh);
+    await run('node_modules/.bin/payouts', ['--version'], fresh);
     if (problems.length > 0) throw new Error(problems.join('\n'));
   } finally {
     rmSync(fresh, { recursive: true });
   }
+}
+
+/** @returns a problem for each dependency that a bill of materials lacks */
+function findMissing(components) {
+  const names = new Set(components.filter(({ version }) => version).map(({ name }) => name));
+  return [manifest.name, ...Object.keys(manifest.dependencies)]
+    .filter((name) => !names.has(name))
+    .map((name) => `the SBOM lacks ${name}`);
 }
 
 async function run(program, args, cwd = folder) {

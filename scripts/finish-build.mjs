@@ -18,9 +18,9 @@ writeFileSync(MAIN, loadLate(readFileSync(MAIN, 'utf8')));
 
 /** A bundler does not follow files that are read: each text is in the module. */
 function renderTexts() {
-  const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const { name, version, engines } = JSON.parse(readFileSync('package.json', 'utf8'));
   const texts = Object.fromEntries(TEXTS.map((path) => [path, readFileSync(`src/${path}`, 'utf8')]));
-  texts['../package.json'] = JSON.stringify({ name, version });
+  texts['../package.json'] = JSON.stringify({ name, version, engines });
   return `const { join } = require('node:path');
 const TEXTS = ${JSON.stringify(texts, undefined, 1)};
 exports.sourcePath = (path) => join(__dirname, '..', path);

@@ -5,6 +5,7 @@ import { Command, Help } from 'commander';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
 import '../../src/cli/demo/demo-command.js';
 import '../../src/cli/worker/worker-command.js';
+import { findOldNode } from '../../src/base/version.js';
 import { createProcessContext } from '../../src/cli/context/cli-context.js';
 import { newPlatformId } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';
@@ -28,6 +29,19 @@ function listedIn(text: string) {
   const names = [...text.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
   return names.filter((name) => name !== 'help' && name !== 'payouts').sort();
 }
+
+it('says in one line that it runs on an older Node than the package promises', async () => {
+  expect(findOldNode('22.0.0')).toBeUndefined();
+  expect(findOldNode('24.1.0')).toBeUndefined();
+  const old = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.9.0' } })";
+  const env = { PATH: process.env['PATH'] ?? '', NODE_OPTIONS: `--import "data:text/javascript,${encodeURI(old)}"` };
+  const run = async (more: object) =>
+    promisify(execFile)(process.execPath, [findBuiltProgram(), '--version'], { env: { ...env, ...more } });
+  const { stdout, stderr } = await run({});
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(stderr).toBe('payouts: Node.js 20.9.0 is older than 22, the oldest that payout-queue is tested with\n');
+  expect((await run({ NODE_NO_WARNINGS: '1' })).stderr).toBe('');
+});
 
 it('lists every command in its help', async () => {
   const { code, stdout } = await runCli(['--help']);
@@ -66,7 +80,8 @@ it('exits 13 if it ends before the command is finished', () => {
     import { createRequire } from 'node:module';
     createRequire(${JSON.stringify(program)})('./context/run-program.js').runProgram = () => new Promise(() => {});`;
   const args = ['--import', toDataUrl(neverFinish), program, 'stats'];
-  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const env = { ...process.env, NODE_NO_WARNINGS: '1' };
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
   expect({ status, stderr }).toEqual({ status: 13, stderr: 'payouts: ended before the command was finished\n' });
 });
 

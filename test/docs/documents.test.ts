@@ -123,14 +123,19 @@ it('.env.example is an environment with the defaults of the code, which their ow
   );
 });
 
-it('the Dockerfile has no mistake, copies what the build runs, and pins its images by content', () => {
-  const dockerfile = read('Dockerfile');
-  expect(validate(dockerfile).map(({ message }) => message)).toEqual([]);
+it('the two Dockerfiles have no mistake, run the same, and pin their images by content', () => {
+  const files = ['Dockerfile', 'deploy/docker/Dockerfile'].map(read);
+  const [[dockerfile = '', ofPackage = '']] = [files];
+  for (const file of files) expect(validate(file).map(({ message }) => message)).toEqual([]);
+  const howItRuns = (file: string) => file.slice(file.indexOf('# By number'));
+  expect(howItRuns(ofPackage)).toBe(howItRuns(dockerfile));
+  expect(howItRuns(dockerfile)).toContain('ENTRYPOINT');
   const built = all(scripts['build'] ?? '', /(scripts\/[\w.-]+)/g);
   expect(built.length).toBeGreaterThan(0);
   expect(built.filter((path) => !dockerfile.includes(path))).toEqual([]);
-  const images = all(dockerfile, /^FROM (\S+)/gm);
-  expect(images).toHaveLength(2);
+  const images = all(files.join('\n'), /^FROM (\S+)/gm);
+  expect(images).toHaveLength(3);
+  expect(new Set(images).size).toBe(1);
   for (const image of images) expect(image).toMatch(/:\d+\.\d+\.\d+[\w-]*@sha256:[0-9a-f]{64}$/);
 });
 

@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { findOldNode } from '../../src/base/version.ts';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.ts';
 
 declare global {
@@ -13,6 +14,8 @@ declare global {
 /** One Redis for all tests that need no server of their own: REDIS_URL where it is set, else one that is ours. */
 export default async function globalSetup() {
   collectWarnings();
+  // What a test starts on an older Node would say so, each time.
+  if (findOldNode() !== undefined) process.env['NODE_NO_WARNINGS'] = '1';
   if (process.env['REDIS_URL'] !== undefined) return;
   globalThis.testRedis = await startLocalRedis();
   process.env['REDIS_URL'] = globalThis.testRedis.url;

@@ -3,7 +3,7 @@ import { createDashboard } from 'payout-queue/dashboard';
 
 export function addDashboard(app: FastifyInstance, redisUrl: string, password: string): void {
   const dashboard = createDashboard({ redisUrl, platformId: 4242, publicPath: '/admin', password });
-  void app.register(async (scope) => {
+  void app.register((scope, _options, done) => {
     // Leaves bodies to the dashboard.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _body, done) => done(null));
@@ -14,5 +14,6 @@ export function addDashboard(app: FastifyInstance, redisUrl: string, password: s
       });
     }
     scope.addHook('onClose', () => dashboard.close());
+    done();
   });
 }
