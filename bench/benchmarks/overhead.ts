@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PayoutProducer } from 'payout-queue';
 import { startSandbox } from 'payout-queue/sandbox';
+import type { GatewayApi } from '../../src/base/settings.js';
 import type { BenchmarkResult, BenchmarkRun } from '../benchmark.js';
 import { type BenchKeys, makeBenchKeys } from '../bench-keys.js';
 import { startMeasuredRedis } from '../measured-redis.js';
@@ -18,18 +19,25 @@ const SETTLE_MS = 3_500;
 
 /**
  * What a payout costs above the interval and its own request: time, CPU and Redis commands, status polls included; the same
- * with signed payouts, which another worker with keys sends at the same time, on a Redis of its own.
+ * over the second API, and with signed payouts: each has a worker and a Redis of its own, all at the same time.
  */
 export async function run({ quick }: BenchmarkRun): Promise<BenchmarkResult> {
   const payouts = quick ? 10 : 120;
   const keys = await makeBenchKeys();
   try {
-    const [plain, signed] = await Promise.all([measure('without keys', payouts), measure('signed', payouts, keys)]);
+    const [plain, second, signed] = await Promise.all([
+      measure('without keys', payouts, 'v1'),
+      measure('API v2', payouts, 'v2'),
+      measure('signed', payouts, 'v1', keys),
+    ]);
+    const periods = [plain.meanPeriodMs, second.meanPeriodMs];
     return {
-      rows: [plain, signed],
+      rows: [plain, second, signed],
       figures: [
         ...limits(plain),
+        ...limits(second),
         ...limits(signed),
+        figure('period: the slower API / the faster', Math.max(...periods) / Math.min(...periods), { atMost: 1.05 }),
         figure('period with keys / without', signed.meanPeriodMs / plain.meanPeriodMs, { atMost: 1.05 }),
       ],
     };
@@ -46,7 +54,7 @@ function limits({ name, medianOverheadMs, p99OverheadMs, tooClose }: Awaited<Ret
   ];
 }
 
-async function measure(name: string, payouts: number, keys?: BenchKeys) {
+async function measure(name: string, payouts: number, api: GatewayApi, keys?: BenchKeys) {
   const redis = await startMeasuredRedis();
   const account = newAccount();
   const sandbox = await startSandbox({
@@ -56,7 +64,7 @@ async function measure(name: string, payouts: number, keys?: BenchKeys) {
   });
   const worker = await startWorkerProcess({
     redisUrl: redis.url,
-    accounts: [{ ...account, baseUrl: sandbox.url, pollMinMs: 1_500 }],
+    accounts: [{ ...account, api, baseUrl: sandbox.url, pollMinMs: 1_500 }],
     ...keys?.worker,
   });
   const { platformId } = account;
