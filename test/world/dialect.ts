@@ -11,11 +11,18 @@ export type Dialect = Readonly<{
   knowsOrderIds: boolean;
   /** What is found by an order id has the name by which it is polled. */
   statusNamesPayment: boolean;
+  /** By an order id it shows a payment of another amount, under a name of its own. */
+  isMistaken: boolean;
 }>;
 
-export const FIRST_API: Dialect = { api: 'v1', knowsOrderIds: false, statusNamesPayment: false };
+export const FIRST_API: Dialect = {
+  ...{ api: 'v1', knowsOrderIds: false, statusNamesPayment: false, isMistaken: false },
+};
 
 export function drawDialect(random: Random): Dialect {
   if (random.chance(0.5)) return FIRST_API;
-  return { api: 'v2', knowsOrderIds: random.chance(0.75), statusNamesPayment: random.chance(0.75) };
+  return {
+    ...{ api: 'v2', knowsOrderIds: random.chance(0.75), statusNamesPayment: random.chance(0.75) },
+    isMistaken: random.chance(0.15),
+  };
 }

@@ -9,6 +9,7 @@ import {
 } from '../../src/gateway/gateway.js';
 import { classifyStop } from '../../src/gateway/stop-sign.js';
 import type { Payout } from '../../src/ledger/payout.js';
+import type { LookUpLedger } from '../../src/ledger/order-look-ups.js';
 import type { SenderLedger } from '../../src/ledger/sender-ledger.js';
 import type { FaultInjector } from '../proofs/simulation/faults.js';
 import { nearBoundary, type Plan } from '../proofs/simulation/plan.js';
@@ -41,8 +42,6 @@ export function openGateway(
 
     /** The payment that was asked for with an order id, as the gateway shows it. */
     findPayment: (orderId: string) => (dialect.knowsOrderIds ? orders.get(orderId) : undefined),
-    /** Those with which a payment was made. */
-    paidOrderIds: () => [...orders].flatMap(([orderId, payment]) => (payment === undefined ? [] : orderId)),
 
     get isStandingStill() {
       return world.now < standsStillUntil;
@@ -71,13 +70,15 @@ export function openGateway(
       last = { at: now, wallet };
       if (payments.has(wallet) && !rejects && !mayBreak('once')) world.fail(`twice: ${wallet} was paid before`);
       if (hasOrderIds && orders.has(orderId)) world.fail(`named twice: ${wallet} was sent as ${orderId}, and another`);
-      if (hasOrderIds) orders.set(orderId, undefined);
+      const mistaken: FoundPayment = { kind: 'paid', gatewayId: `other-${book.arrivals}`, ...request, amount: '7' };
+      if (hasOrderIds) orders.set(orderId, dialect.isMistaken ? mistaken : undefined);
       if (rejects) return { kind: 'rejected', message: 'not enough balance' };
       watcher?.paid(request);
       const gatewayId = `${hasOrderIds ? 'id' : 'tx'}-${book.arrivals}`;
       payments.set(wallet, gatewayId);
       if (!hasOrderIds) return { kind: 'accepted', gatewayId, txhash: gatewayId };
-      orders.set(orderId, { kind: 'pending', ...(dialect.statusNamesPayment && { gatewayId }), ...request });
+      const payment: FoundPayment = { kind: 'pending', ...(dialect.statusNamesPayment && { gatewayId }), ...request };
+      if (!dialect.isMistaken) orders.set(orderId, payment);
       return { kind: 'accepted', gatewayId };
     },
   };
@@ -289,7 +290,14 @@ export interface WorkerLedger extends SenderLedger {
   queued(): Promise<readonly string[]>;
 }
 
-const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<SenderLedger[Name]>) => string } = {
+/** What a call is about, for the trace. */
+type Abouts<Port> = {
+  readonly [Name in keyof Port]: Port[Name] extends (...args: infer Args) => unknown
+    ? (...args: Args) => string
+    : never;
+};
+
+const CALLS: Abouts<SenderLedger> = {
   readSender: () => '',
   acquireLease: (owner) => owner,
   renewLease: ({ owner }) => owner,
@@ -311,17 +319,37 @@ const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<Sende
 };
 
 export function linkLedger(ledger: SenderLedger, call: LedgerCall): SenderLedger {
+  return linkCalls(ledger, CALLS, call);
+}
+
+function linkCalls<Port extends object>(ledger: Port, abouts: Abouts<Port>, call: LedgerCall): Port {
   const link = ([name, about]: [string, unknown]): [string, unknown] => {
-    const run = (...args: never[]) =>
-      (ledger[name as keyof SenderLedger] as (...given: never[]) => Promise<unknown>)(...args);
+    const run = (...args: never[]) => (ledger[name as keyof Port] as (...given: never[]) => Promise<unknown>)(...args);
     const describe = about as (...args: never[]) => string;
     return [name, async (...args: never[]) => call(name, describe(...args), async () => run(...args))];
   };
-  return Object.fromEntries(Object.entries(CALLS).map(link)) as unknown as SenderLedger;
+  return Object.fromEntries(Object.entries(abouts).map(link)) as unknown as Port;
+}
+
+const LOOK_UP_CALLS: Abouts<LookUpLedger> = {
+  readAudience: () => '',
+  lineUp: String,
+  readDue: () => '',
+  readPayout: (payoutId) => payoutId,
+  readAttempts: (payoutId) => payoutId,
+  drop: (payoutId) => payoutId,
+  postpone: (payoutId) => payoutId,
+  note: ({ payoutId, attempt }, { answer }) => `${payoutId} ${attempt} ${answer}`,
+  recordFound: ({ payoutId, attempt }, { gatewayId }) => `${payoutId} ${attempt} ${gatewayId}`,
+};
+
+export function linkLookUpLedger(lookUps: LookUpLedger, call: LedgerCall): LookUpLedger {
+  return linkCalls(lookUps, LOOK_UP_CALLS, call);
 }
 
 const QUIET: ReadonlySet<string> = new Set([
   ...['readSender', 'renewLease', 'queued', 'readPayout', 'findForgottenSends', 'readSending', 'held', 'marked'],
+  ...['readAudience', 'lineUp', 'readDue', 'readAttempts', 'drop', 'postpone', 'note'],
 ]);
 
 export function isQuiet(name: string) {

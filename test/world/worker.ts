@@ -10,6 +10,9 @@ import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import type { ReplicasSeen } from '../../src/ledger/sender-ledger.js';
+import type { LookUpLedger } from '../../src/ledger/order-look-ups.js';
+import type { LookUpGateway } from '../../src/operator/find-payments.js';
+import { Janitor, type JanitorRuntime } from '../../src/worker/janitor.js';
 import { KeptPause } from '../../src/worker/sender/kept-pause.js';
 import { type Pace, Pacer } from '../../src/worker/sender/pacer.js';
 import type { ResumeAuthority, SendAuthority } from '../../src/worker/sender/send-authority.js';
@@ -43,6 +46,9 @@ export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPi
 
 export type PieceContext = Readonly<{ clock: Clock; pacer: Pacer; settings: Settings; ledgerOfRun: WorldLedger }>;
 
+/** What a janitor asks: the gateway, and the ledger. */
+export type LookUps = Readonly<{ gateway: LookUpGateway; ledger: LookUpLedger }>;
+
 /** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
 export type Pieces = Readonly<{
   makeToken: (next: string, epoch: number) => string;
@@ -51,6 +57,7 @@ export type Pieces = Readonly<{
   wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   wrapJournal: (journal: AccountJournal, context: PieceContext) => AccountJournal;
+  wrapLookUps: (lookUps: LookUps, context: PieceContext) => LookUps;
   makeAuthority: (options: SignedRuntime, context: PieceContext) => Authority;
   makePolicy: (options: PolicyPieces) => AccountPolicy;
   adoptsWithoutProof: boolean;
@@ -75,6 +82,7 @@ export const soundPieces: Pieces = {
   wrapLedger: (ledger) => ledger,
   wrapGateway: (gateway) => gateway,
   wrapJournal: (journal) => journal,
+  wrapLookUps: (lookUps) => lookUps,
   makeAuthority: (options) => new SignedAuthority(options),
   makePolicy: openPolicy,
   adoptsWithoutProof: false,
@@ -95,6 +103,8 @@ type WorkerParts = Readonly<{
   ledger: WorkerLedger;
   gateway: WithdrawGateway;
   journal: AccountJournal;
+  /** Undefined: the gateway has no order ids, and the worker no janitor. */
+  lookUps?: LookUps | undefined;
   ledgerOfRun: WorldLedger;
   dir: string;
   nextToken: () => string;
@@ -108,6 +118,8 @@ type WorkerParts = Readonly<{
   ) => Readonly<{ authority: Authority | undefined; policy: AccountPolicy | undefined }>;
 }>;
 
+const AUDIENCE = 'test';
+const POLL_RATE = 10;
 const IDLE_MS = 500;
 const PUT_BACK_MS = 10;
 const OPEN_AGAIN_MS = 3_000;
@@ -132,8 +144,36 @@ export function makeWorker({
   const ledger = pieces.wrapLedger(parts.ledger, context);
   const logger = tracingLogger(process);
   const { authority, policy } = parts.control?.(journal, ledger, context, logger) ?? {};
+  const lookUps = parts.lookUps && pieces.wrapLookUps(parts.lookUps, context);
   const end = new AbortController();
   let owners = 0;
+
+  const foundPayment = () => world.actions?.end('a janitor finds a payment');
+  const janitorJournal: JanitorRuntime['journal'] = {
+    lastSends: (limit) => journal.lastSends(limit),
+    noteOutcome: (...args) => {
+      foundPayment();
+      journal.noteOutcome(...args);
+    },
+    get ledger() {
+      return journal.ledger;
+    },
+  };
+  const janitor =
+    lookUps &&
+    (() =>
+      new Janitor({
+        ...{ clock: process, gateway: lookUps.gateway, journal: janitorJournal, logger },
+        lookUps: {
+          ...lookUps.ledger,
+          recordFound: async (...args) => {
+            foundPayment();
+            return lookUps.ledger.recordFound(...args);
+          },
+        },
+    ...{ audience: AUDIENCE, observer: noObserver, settings: { pollRate: POLL_RATE } },
+        publishEvidence: async () => Promise.resolve(),
+      }));
 
   const runJobs = async (active: ActiveSender, signal: AbortSignal) => {
     const runJob = async (payoutId: string) => {
@@ -164,18 +204,20 @@ export function makeWorker({
     // Not `await policy?.…`: a step more would make other runs of the seeds without a policy.
     if (policy !== undefined) await policy.takeOver(ended);
     const kept = policy?.keep(ended);
+    const cleaned = janitor?.().run(ended);
     const stop = new AbortController();
     const running = runJobs(traced(active), stop.signal);
     await untilAborted(ended);
     stop.abort();
     await running;
     if (kept !== undefined) await kept;
+    if (cleaned !== undefined) await cleaned;
   };
 
   const runtime: SenderRuntime = {
     ...{ clock: process, senderLedger: ledger, journal, pacer, logger, guardMs: settings.guardMs },
     machineUptime: () => process.now(),
-    ...{ audience: 'test', journalLocation: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
+    ...{ audience: AUDIENCE, journalLocation: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
     relayOutbox: async () => Promise.resolve(0),
     onBroken: ({ message }) => {
       world.fail(message);

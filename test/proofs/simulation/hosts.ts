@@ -1,7 +1,16 @@
 import { type HeldPayouts, HoldSource } from '../../../src/control/worker/hold-releaser.js';
 import { toCurrencyList } from '../../../src/gateway/parse-currencies.js';
 import { type PayoutLedger, toChangeError } from '../../../src/ledger/payout-ledger.js';
-import { connectLedger, type LedgerCall, linkGateway, linkLedger, type WorkerLedger } from '../../world/links.js';
+import { OrderLookUps } from '../../../src/ledger/order-look-ups.js';
+import {
+  connectLedger,
+  type LedgerCall,
+  linkGateway,
+  linkLedger,
+  linkLookUpLedger,
+  type WorkerLedger,
+} from '../../world/links.js';
+import { linkLookUps } from '../../world/link-look-ups.js';
 import { makeWorker, type WorldWorker } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import { type World, WorldProcess } from '../../world/world.js';
@@ -64,6 +73,13 @@ export function openHosts(run: Simulation) {
       ...{ process, pieces, settings, dir, ledgerOfRun: ledger, ringsTwice: faults.ringsTwice },
       ledger: policy?.watchReads(process, linked) ?? linked,
       gateway: linkGateway({ process, book, plan, injector, watchers, closesOnly: pieces.closesOnly }),
+      lookUps:
+        book.dialect.api === 'v2'
+          ? {
+              gateway: linkLookUps({ process, book, plan, injector }),
+              ledger: linkLookUpLedger(new OrderLookUps(reached.connection), call),
+            }
+          : undefined,
       journal,
       acknowledgedReplicas: confirmer && (() => confirmer.acknowledged),
       nextToken: () => `t${(tokens += 1)}`,

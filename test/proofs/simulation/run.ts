@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FLAG, print, report, runCommand, runTasks, secondsSince, TEXT, wholeNumber } from '../command-line.js';
 import { policyMistakes, signedMistakes } from './planted/control-mistakes.js';
+import { janitorMistakes } from './planted/janitor-mistakes.js';
 import { mistakes, plant } from './planted/mistakes.js';
 import { replicaMistakes } from './planted/replica-mistakes.js';
 import { type RunOptions, runSeed } from './simulation.js';
@@ -53,7 +54,8 @@ type RangeResult = Readonly<{
 
 const PROGRAM = { url: import.meta.url, run: runSeeds };
 
-const ALL = { ...mistakes, ...signedMistakes, ...policyMistakes, ...replicaMistakes };
+const PLAIN = { ...mistakes, ...janitorMistakes };
+const ALL = { ...PLAIN, ...signedMistakes, ...policyMistakes, ...replicaMistakes };
 
 async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<RangeResult> {
   const options = { pieces: plant(planted, ALL), ...mode };
@@ -126,7 +128,7 @@ function printSituations(met: ReadonlyMap<Situation, number>, seeds: number) {
 async function runPlanted(from: number, seeds: number) {
   let missed = 0;
   const tasks = [
-    ...Object.keys(signed ? {} : mistakes).map((planted) => ({ from, seeds, planted })),
+    ...Object.keys(signed ? {} : PLAIN).map((planted) => ({ from, seeds, planted })),
     ...Object.keys(signedMistakes).map((planted) => ({ from, seeds, planted, signed: true })),
     ...Object.keys(policyMistakes).map((planted) => ({ from, seeds, planted, policed: true })),
     ...Object.keys(replicaMistakes).map((planted) => ({ from, seeds, planted, replicated: true })),

@@ -29,6 +29,8 @@ export const SITUATIONS = [
   'an adoption ends a payout again',
   'a gateway that knows order ids',
   'a payment is found by its order id',
+  'a janitor finds a payment',
+  'a janitor is shown a payment of another amount',
 ] as const;
 
 export const SIGNED_SITUATIONS = [

@@ -51,7 +51,6 @@ export const mistakes: Mistakes = {
   })),
   'no guard before the write': { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => () => pacer.isOpen) },
   'resend on timeout': { wrapGateway: resendOnce },
-  'one order id for all attempts of a payout': { wrapGateway: namedByPayout },
   'lease by expiry': { wrapLedger: expiringLease },
   'absent lease is free': { wrapLedger: freeWhereAbsent },
   'no heartbeat during quarantine': withCalls((ledger, { pacer }) => ({
@@ -169,7 +168,7 @@ function paceFromTheSend(): Mistake {
 
 type Withdraw = WithdrawConnection['withdraw'];
 
-function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Withdraw): WithdrawGateway {
+export function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Withdraw): WithdrawGateway {
   return but(gateway, {
     openConnection: async (signal) => {
       const connection = await gateway.openConnection(signal);
@@ -194,14 +193,6 @@ function resendOnce(gateway: WithdrawGateway): WithdrawGateway {
     const again = await gateway.openConnection(new AbortController().signal);
     return again.withdraw(request, { ...options, mayWrite: () => true });
   });
-}
-
-/** The payout's wallet is in this world what its id is: the same for each attempt. */
-function namedByPayout(gateway: WithdrawGateway): WithdrawGateway {
-  return wrapWithdraw(
-    gateway,
-    (withdraw) => async (request, options) => withdraw(request, { ...options, orderId: request.addressTo }),
-  );
 }
 
 const FREE = { owner: '', epoch: 0, heartbeat: 0, released: true };
