@@ -11,11 +11,13 @@ export type ModelledState = (typeof MODELLED)[number];
  */
 export type Action =
   | Readonly<{ kind: 'leased' | 'released' | 'entered' | 'written' | 'noted'; worker: number }>
-  | Readonly<{ kind: 'asked' | 'refused'; worker: number; payout: number }>
+  | Readonly<{ kind: 'asked'; worker: number; payout: number }>
+  | Readonly<{ kind: 'refused'; worker: number; attempt: number; payout: number }>
   | Readonly<{ kind: 'begun'; worker: number; attempt: number; payout: number; state: ModelledState }>
   | Readonly<{ kind: 'changed'; worker: number; payout: number; state: ModelledState }>
   | Readonly<{ kind: 'stated'; payout: number; state: ModelledState }>
-  | Readonly<{ kind: 'arrived' | 'lost'; attempt: number }>;
+  | Readonly<{ kind: 'arrived' | 'lost'; attempt: number }>
+  | Readonly<{ kind: 'emptied' }>;
 
 /** A payout's state, and the tokens of its attempts. */
 type Seen = Readonly<{ state: PayoutState; tokens: string }>;
@@ -60,7 +62,7 @@ export class ActionLog {
       }
       const isRefused = seen.tokens === (this.#seen.get(payoutId)?.tokens ?? '');
       this.#seen.set(payoutId, seen);
-      if (isRefused) this.#add({ kind: 'refused', worker, payout });
+      if (isRefused) this.#add({ kind: 'refused', worker, attempt, payout });
       else this.#add({ kind: 'begun', worker, attempt, payout, state: seen.state });
     };
   }
@@ -114,6 +116,11 @@ export class ActionLog {
 
   reached(kind: 'arrived' | 'lost', attempt: number) {
     this.#add({ kind, attempt });
+  }
+
+  /** The only journal is gone. */
+  emptied() {
+    this.#add({ kind: 'emptied' });
   }
 
   #read(payoutId: string): Seen {

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ActionLog } from '../../world/action-log.js';
 import { ALWAYS_UP, connectLedger, type LinkedRedis, linkGateway, linkLedger, openGateway } from '../../world/links.js';
 import type { RedisSnapshot } from '../../world/memory-redis.js';
 import { makeWorker, newPayout, type Pieces, soundPieces, type WorldWorker } from '../../world/worker.js';
@@ -24,9 +25,16 @@ import {
 
 interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
+  /** The run writes down its actions for the model of a send. */
+  readonly logging?: boolean;
 }
 
-type Outcome = Readonly<{ broken: string | undefined; steps: readonly Step[]; trace: readonly string[] }>;
+type Outcome = Readonly<{
+  broken: string | undefined;
+  steps: readonly Step[];
+  trace: readonly string[];
+  actions: ActionLog | undefined;
+}>;
 
 const START_APART_MS = 100;
 const ADOPTIONS_MAX = 4;
@@ -36,7 +44,7 @@ const KEPT_SNAPSHOTS = 8;
 export async function runScenario(
   scenario: Scenario,
   schedule: Schedule,
-  { pieces = soundPieces, ...options }: RunOptions = {},
+  { pieces = soundPieces, logging = false, ...options }: RunOptions = {},
 ): Promise<Outcome> {
   const { settings, hasOwnJournals, endAt } = scenario;
   const { guardMs } = settings;
@@ -50,6 +58,7 @@ export async function runScenario(
   const workers: Readonly<{ worker: WorldWorker; process: WorldProcess; dir: string }>[] = [];
   let tokens = 0;
   world.marks = [guardMs - 1];
+  if (logging && accounts[0] !== undefined) world.actions = new ActionLog(accounts[0].ledger);
   world.rollBack = (changes) => accounts[0]?.rollBack(changes) ?? false;
   world.contents = () => accounts.map(({ contents }) => contents).join(' ');
   world.isSettled = () => accounts.every(({ isSettled }) => isSettled) && !world.isRequestOnItsWay;
@@ -127,8 +136,8 @@ export async function runScenario(
 
   try {
     const broken = await findBroken();
-    const { steps, trace = [] } = world;
-    return { broken, steps, trace };
+    const { steps, trace = [], actions } = world;
+    return { broken, steps, trace, actions };
   } finally {
     for (const process of processes) process.isDead = true;
     for (const { worker } of workers) worker.stop();

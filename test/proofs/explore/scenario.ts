@@ -286,6 +286,7 @@ export class ExploredWorld extends World {
   /** Every connection ends with it: what was on its way to Redis never gets there. */
   #rollBack(changes: number, step: PendingStep) {
     if (!this.rollBack(changes)) return false;
+    this.actions?.end('Redis comes back older');
     this.note(() => `Redis COMES BACK OLDER by ${changes} before ${describeStep(step)}`);
     for (const other of [step, ...this.pending, ...this.#held.map((held) => held.step)]) {
       if (other.kind !== 'command' || other.isGone) continue;

@@ -5,22 +5,15 @@ import { plant } from '../simulation/planted/mistakes.js';
 import { runSeed } from '../simulation/simulation.js';
 import { toTrace, type Trace } from './traces.js';
 
-/** More in one program take Rumur longer than two programs. */
-const BATCH = 50;
-
 /** Runs the first `seeds` seeds from `from` on that have one journal, and a Redis that forgets nothing. */
-export async function* simulatedTraces(from: number, seeds: number, planted?: string): AsyncGenerator<Trace[]> {
-  let batch: Trace[] = [];
+export async function* simulatedTraces(from: number, seeds: number, planted?: string): AsyncGenerator<Trace> {
   const pieces = plant(planted);
   for (let [seed, made] = [from, 0]; made < seeds; seed += 1) {
     if (!isModelled(seed)) continue;
     await nextTurn();
     const { actions } = await runSeed(seed, { logging: true, pieces });
-    if (actions !== undefined) batch.push(toTrace(`seed ${seed}`, actions));
+    if (actions !== undefined) yield toTrace(`seed ${seed}`, actions);
     made += 1;
-    if (batch.length < BATCH && made < seeds) continue;
-    yield batch;
-    batch = [];
   }
 }
 

@@ -45,10 +45,11 @@ const STEPS: Readonly<Record<string, Observed | Unseen>> = {
   'gives the lease back': { kind: 'released', is: OF_WORKER },
   'has waited': UNSEEN,
   'reads what others wrote': UNSEEN,
+  'last begin came late': UNSEEN,
   'which an ended sender left': OF_PAYOUT,
   'whose begin came late': OF_PAYOUT,
   'asks Redis to begin': { kind: 'asked', is: `${OF_WORKER} & next.payout = p` },
-  'begin comes to Redis': { kind: 'begun', is: `${OF_WORKER} & next.attempt = worker[w].asked` },
+  'the begin of attempt {t} comes to Redis': { kind: 'begun', is: 'next.attempt = t' },
   'enters the send': { kind: 'entered', is: OF_WORKER },
   'puts its payout back unwritten': CHANGED,
   'checks and writes': { kind: 'written', is: OF_WORKER },
@@ -66,7 +67,7 @@ const STEPS: Readonly<Record<string, Observed | Unseen>> = {
 
 const KINDS: readonly Action['kind'][] = [
   ...(['leased', 'released', 'begun', 'entered', 'written', 'noted', 'asked'] as const),
-  ...(['changed', 'stated', 'arrived', 'lost', 'refused'] as const),
+  ...(['changed', 'stated', 'arrived', 'lost', 'refused', 'emptied'] as const),
 ];
 
 /**
@@ -117,12 +118,6 @@ function toProgram(model: string, traces: readonly Trace[], all: boolean): strin
 /** Steps that send.m leaves out, or takes as one with the next. */
 const FINER = `
 ruleset w: Worker do
-  rule "a begin of worker {w} never comes to Redis"
-    fits() & next.kind = ${KINDS.indexOf('asked')} & next.worker = w & worker[w].asked > 0 ==> begin worker[w].asked := 0; end;
-  rule "an earlier begin of worker {w} comes to Redis after all"
-    fits() & next.kind = ${KINDS.indexOf('begun')} & next.worker = w & worker[w].asked != next.attempt ==> begin
-    worker[w].asked := next.attempt;
-  end;
   rule "the disk of worker {w} does not take the answer, which Redis gets"
     fits() & next.kind = ${KINDS.indexOf('changed')} & next.worker = w & worker[w].step = answered ==> begin
     worker[w].step := noted;
@@ -133,13 +128,15 @@ ruleset w: Worker do
     append(w, worker[w].token, not_sent); endAttempt(w);
   end;
   rule "a begin of worker {w} is refused, which it does not hear"
-    fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin go(); worker[w].asked := 0; end;
+    fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin go(); coming[previous.attempt] := false; end;
   rule "a begin of worker {w} is refused, and changes nothing"
     fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin
-    go(); worker[w].asked := 0;
-    if worker[w].step = asking then endAttempt(w); end;
+    go(); coming[previous.attempt] := false;
+    if isAsking(w, previous.attempt) then endAttempt(w); end;
   end;
 end;
+rule "the host of all workers loses its disk, and no send is forgotten"
+  fits() & next.kind = ${KINDS.indexOf('emptied')} ==> begin go(); clear journal; end;
 ruleset p: Payout do
   rule "an operator names the transaction of payout {p}, whose end comes later"
     fits() & next.kind = ${KINDS.indexOf('stated')} & next.payout = p & redis.state[p] = unknown & paid[p] > 0 ==> begin

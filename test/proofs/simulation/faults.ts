@@ -102,7 +102,7 @@ export function scheduleFaults(run: Simulation) {
   const loseJournal = (host: Host) => {
     if (forgottenIn(redis.ledger, host.file).length > 0) return;
     killAll(host, 'loses its DISK');
-    world.actions?.end('a host loses its disk');
+    world.actions?.emptied();
     lostFiles.push(host.file);
     host.file = new JournalFile(`${host.file.journalId}-next`, control && world.wallNow());
   };
