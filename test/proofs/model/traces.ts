@@ -127,6 +127,14 @@ ruleset w: Worker do
     & journal[w][worker[w].token] != none ==> begin
     append(w, worker[w].token, not_sent); endAttempt(w);
   end;
+  ruleset p: Payout do
+    rule "worker {w} settles payout {p}, whose acceptance came to its journal after it had read it"
+      fits() & next.kind = ${KINDS.indexOf('changed')} & next.worker = w & next.payout = p & worker[w].step = leased
+      & holds(w) & redis.state[p] = sending & !isUnwritten(w, redis.token[p])
+      & journal[w][redis.token[p]] = accepted ==> begin
+      go(); redis.state[p] := unknown;
+    end;
+  end;
   rule "a begin of worker {w} is refused, which it does not hear"
     fits() & next.kind = ${KINDS.indexOf('refused')} & next.worker = w ==> begin go(); coming[previous.attempt] := false; end;
   rule "a begin of worker {w} is refused, and changes nothing"
