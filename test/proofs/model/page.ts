@@ -18,7 +18,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   NAMES_ATTEMPT: 'a late begin, which must not leave a payout sending',
   ASKS_JOURNAL: 'a second net below NAMES_LAST',
   SPARES_OTHERS: 'a second net beside tokens',
-  LOOKS_FOR_UNKNOWN: 'an end given meanwhile, which a late answer must not undo',
+  FINDS_AS_LATE: 'an end given meanwhile, which a late answer must not undo',
   A2: 'the pace',
 };
 

@@ -112,7 +112,7 @@ const OF_PAGE: readonly Bounds[] = [
   {
     model: 'send',
     bounds: { SENDS: 2, KILLS: 0, FALLS: 0, LOOKS: 1 },
-    only: ['LOOKS_FOR_UNKNOWN', 'FINDS_SAME', 'MISSING_IS_NOTHING'],
+    only: ['FINDS_AS_LATE', 'FINDS_SAME', 'MISSING_IS_NOTHING'],
   },
   { model: 'pace', bounds: {} },
 ];

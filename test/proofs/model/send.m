@@ -30,7 +30,7 @@ const -- The rules of a send. Each can be switched off.
   WAITS_FOR_STATED: true;-- "not sent" is refused until the request can no longer arrive
   DOUBTS_QUEUED: true;   -- if a journal that objected is given up, every queued payout becomes unknown
   ADOPTS_UNKNOWN: true;  -- a forgotten send without a clear response comes back as unknown
-  LOOKS_FOR_UNKNOWN: true; -- a look-up moves only a payout that is still unknown
+  FINDS_AS_LATE: true;   -- what a look-up finds is recorded as a response that comes late
   FINDS_SAME: true;      -- it counts only a payment with the same data
   MISSING_IS_NOTHING: true; -- "not found" moves nothing
 
@@ -229,7 +229,7 @@ ruleset t: Token do
       journal[w][t] = accepted & redis.known[t] & redis.token[of_[t]] = t & redis.state[of_[t]] = unknown ==>
       begin finish(of_[t], t, true); end;
   end;
-  rule "the janitor asks the gateway for attempt {t}" -- src/worker/janitor
+  rule "the janitor asks the gateway for attempt {t}" -- src/worker/janitor.ts
     looks < LOOKS & sought = 0 & redis.known[t] & redis.state[of_[t]] = unknown ==> begin looks := looks + 1; sought := t; end;
 end;
 rule "the gateway finds what the janitor asks for"
@@ -238,12 +238,13 @@ rule "the gateway finds a payment of another wallet or amount"
   sought > 0 & answer = awaited ==> begin answer := other; end;
 rule "the gateway does not find what the janitor asks for"
   sought > 0 & answer = awaited ==> begin answer := missing; end;
-rule "the janitor records what the gateway said" -- src/worker/janitor
+rule "the janitor records what the gateway said" -- src/worker/janitor.ts
   sought > 0 & answer != awaited ==> begin
-  alias p: of_[sought] do if redis.known[sought] & (redis.state[p] = unknown | !LOOKS_FOR_UNKNOWN) then
-    if answer = same | answer = other & !FINDS_SAME then redis.state[p] := in_progress;
-    elsif answer = missing & !MISSING_IS_NOTHING then redis.state[p] := queued; end;
-  end; end; sought := 0; answer := awaited; end;
+  alias p: of_[sought] do
+    if answer = same | answer = other & !FINDS_SAME then
+      if FINDS_AS_LATE then finish(p, sought, true); else redis.state[p] := in_progress; end;
+    elsif answer = missing & redis.state[p] = unknown & !MISSING_IS_NOTHING then redis.state[p] := queued; end;
+  end; sought := 0; answer := awaited; end;
 ruleset p: Payout do
   rule "the gateway's status ends payout {p}" -- src/worker/poll-payout.ts
     redis.state[p] = in_progress ==> begin redis.state[p] := completed; end;
