@@ -34,7 +34,7 @@ export const SCRIPT_ARGUMENTS = {
   'acquire-lease': 'owner journalId journal forgetBefore seenOwner seenEpoch seenBeat seenReleased seenSends seenLast',
   'renew-lease': 'owner epoch',
   'release-lease': 'owner epoch',
-  'change-payouts': 'at from to by reason oneAct',
+  'change-payouts': 'at from to by reason oneAct source',
   'pause-account': 'at by reason',
   'publish-event': 'kind at to by reason',
   'resume-account': 'at by reason act of',

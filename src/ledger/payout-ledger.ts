@@ -348,6 +348,8 @@ export interface PayoutChanges {
   readonly reason?: string | undefined;
   /** Recorded as one act of the operator for all payouts, not one for each. */
   readonly isOneAct: boolean;
+  /** What a bulk command chose them by, such as `batch june`. */
+  readonly source?: string | undefined;
   /** {@link PAYOUTS_PER_CHANGE} at most. */
   readonly payouts: readonly PayoutChange[];
 }
@@ -377,11 +379,12 @@ async function changePayouts(
   { run, keys, clock }: LedgerConnection,
   changes: PayoutChanges,
 ): Promise<(Error | undefined)[]> {
-  const { from, to, by = '', reason = '', isOneAct, payouts } = changes;
+  const { from, to, by = '', reason = '', isOneAct, source = '', payouts } = changes;
   const receipt = payouts[0]?.receipt;
   const at = receipt === undefined ? clock.wallNow() : Date.parse(receipt.at);
   const inputs = payouts.map((payout) => toScriptInput(keys, payout, to, by !== ''));
-  const args = { at, from, to, by: toLine(by), reason: toLine(reason), oneAct: Number(isOneAct) };
+  const about = { by: toLine(by), reason: toLine(reason), oneAct: Number(isOneAct), source: toLine(source) };
+  const args = { at, from, to, ...about };
   const touched = inputs.flatMap((input) => input.keys);
   const rest = inputs.flatMap((input) => input.args);
   const replies = (await run('change-payouts', args, touched, rest)) as unknown[];

@@ -8,7 +8,7 @@ import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';
 
 /** One decision of an operator about payouts. */
-interface Decision extends Pick<PayoutChanges, 'from' | 'to'> {
+interface Decision extends Pick<PayoutChanges, 'from' | 'to' | 'source'> {
   readonly payouts: readonly DecidedChange[];
   /** See {@link PayoutChanges}. @defaultValue true */
   readonly isOneAct?: boolean;
@@ -35,7 +35,7 @@ export async function changeManyPayouts(
   actor: Actor,
   signer?: DecisionSigner,
 ): Promise<(Error | undefined)[]> {
-  const { from, to, isOneAct = true } = decision;
+  const { from, to, isOneAct = true, source } = decision;
   const needsJob = to === 'queued' || to === 'in_progress';
   // First: a failure here must cost no signature that needed a touch.
   const queues = needsJob ? await account.openQueues() : undefined;
@@ -45,7 +45,7 @@ export async function changeManyPayouts(
       : decision.payouts.map((payout) => toChange(payout, to));
   const payouts = changes.filter((change): change is PayoutChange => !(change instanceof Error));
   const replies =
-    payouts.length === 0 ? [] : await account.ledger.changeMany({ from, to, ...actor, isOneAct, payouts });
+    payouts.length === 0 ? [] : await account.ledger.changeMany({ from, to, ...actor, isOneAct, source, payouts });
   const changed = payouts.filter((_, index) => replies[index] === undefined).map(({ payoutId }) => payoutId);
   if (needsJob) await queues?.relay.tryDeliver(to, changed);
   const inOrder = replies.values();

@@ -1,6 +1,7 @@
+import { basename } from 'node:path';
 import { SignedDecisions } from '../../control/operator/sign-decision.js';
 import { type Actor, lastMessage, type Payout, toLine } from '../../ledger/payout.js';
-import { PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
+import { type PayoutChanges, PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { changeManyPayouts, sweepCancelledJobs } from '../../operator/change-payouts.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
@@ -65,7 +66,7 @@ export async function changeMany(
   const text = message?.toLowerCase();
   await withAccount(context, async (account) => {
     const bulk = {
-      ...toLedgerSteps(account, change.to, actor, decider),
+      ...toLedgerSteps(account, change.to, actor, decider, describeSource(flags)),
       from: state === undefined ? change.from : [state],
       matches: (payout: Payout) => text === undefined || lastMessage(payout)?.toLowerCase().includes(text) === true,
       describe: (payouts: string) => change.describe(payouts, describeSigning(decider)),
@@ -92,21 +93,38 @@ async function select(
   return { kind: 'named', payouts: await readSelectionFile(context, file, 'nothing', signal) };
 }
 
+/** What a person chose by, for the activity: `batch june`, `file wrong.csv`, `state rejected`. */
+export function describeSource({
+  batch,
+  file,
+  state,
+  message,
+}: Pick<ChangeFlags, 'batch' | 'file' | 'state' | 'message'>): string {
+  return [
+    ...(batch === undefined ? [] : [`batch ${batch}`]),
+    ...(file === undefined ? [] : [`file ${file === '-' ? 'stdin' : basename(file)}`]),
+    ...(state === undefined ? [] : [`state ${state}`]),
+    ...(message === undefined ? [] : [`message ${message}`]),
+  ].join(', ');
+}
+
 /**
  * The scripts are short, so Redis can serve the sender between them.
  * @param decider - signs each payout that will be sent again
+ * @param source - see {@link PayoutChanges}
  */
 export function toLedgerSteps(
   account: LedgerAccess,
   to: PayoutState,
   actor: Actor,
   decider: Decider | undefined,
+  source: string | undefined,
 ): BulkSteps {
   return {
     // One at a time: a failed step must not lose signatures that needed a touch.
     atOnce: decider?.signer.isInteractive === true ? 1 : PAYOUTS_PER_CHANGE,
     everyMs: 'rest',
-    apply: async (payouts) => changeByState(account, payouts, to, actor, decider),
+    apply: async (payouts) => changeByState(account, payouts, { to, source }, actor, decider),
     wasChanged: (payout) => wasSentAgainBy(actor, payout),
   };
 }
@@ -114,7 +132,7 @@ export function toLedgerSteps(
 async function changeByState(
   account: LedgerAccess,
   payouts: readonly ChosenPayout[],
-  to: PayoutState,
+  change: Pick<PayoutChanges, 'to' | 'source'>,
   actor: Actor,
   decider: Decider | undefined,
 ): Promise<(Error | undefined)[]> {
@@ -122,7 +140,7 @@ async function changeByState(
   const decisions = decider && new SignedDecisions(decider);
   for (const from of new Set(payouts.map(({ state }) => state))) {
     const group = payouts.filter(({ state }) => state === from);
-    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor, decisions)));
+    errors.push(...(await changeManyPayouts(account, { ...change, from, payouts: group }, actor, decisions)));
   }
   return errors;
 }

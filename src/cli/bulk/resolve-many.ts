@@ -10,7 +10,7 @@ import { requireOperator } from '../context/confirm.js';
 import { nameFlags, readVariable } from '../context/flags.js';
 import { describeSigning, type SigningFlags, type Decider } from '../context/signer.js';
 import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
-import { toLedgerSteps } from './change-many.js';
+import { describeSource, toLedgerSteps } from './change-many.js';
 import { readSelectionFile, type SelectedPayout } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
 import type { ChosenPayout, Selection } from './survey-payouts.js';
@@ -91,7 +91,13 @@ export async function resolveMany(
       nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', gatewayId, unchecked }, actor));
   if (kind !== 'sent') {
     await run((account) => ({
-      ...toLedgerSteps(account, kind === 'not_sent' ? 'queued' : 'written_off', actor, decider),
+      ...toLedgerSteps(
+        account,
+        kind === 'not_sent' ? 'queued' : 'written_off',
+        actor,
+        decider,
+        describeSource(file === undefined ? {} : { file }),
+      ),
       // The row names its attempt, so a repeated command is told by that.
       ...(kind === 'not_sent' && { wasChanged: () => false, findStale }),
     }));

@@ -3,6 +3,7 @@ import { systemClock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import { formatCount, formatTimeUtc } from '../../base/format.js';
 import { ACTIVITIES, type Activity, readActivity } from '../../ledger/reads/activity.js';
+import { readActGroups } from '../../ledger/reads/act-groups.js';
 import { readReadable } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { toPlainText } from '../../base/plain-text.js';
@@ -135,14 +136,14 @@ export function defineActivityCommand(command: Command, context: CliContext): vo
     .option('--all', 'all of them')
     .option(
       '--key <name>',
-      'only what was done with this key, or by this person, with the present state of each payout',
+      'only what was signed with this key, or done by this person, with the present state of each payout',
     )
     .option('--json', 'print each as one line of JSON')
     .addHelpText(
       'after',
       help(
-        `The newest first, about the last 10,000; also what paused the account by itself or objected to the ledger. One command that changed
-many payouts is one line.`,
+        `The newest first, about the last 10,000; also what paused the account by itself or objected to the ledger. What one command
+did with many payouts is one line; with --json and --key, each signed payout is one.`,
         'payouts activity',
         'payouts activity --all --json > activity.jsonl',
         'payouts activity --key ann-laptop --all',
@@ -153,11 +154,12 @@ many payouts is one line.`,
       await withAccount(context, async ({ ledger: { connection } }) => {
         let before: string | undefined;
         do {
-          const page = await readActivity(
-            connection,
-            key === undefined ? Math.min(left, PAGE_SIZE) : PAGE_SIZE,
-            before,
-          );
+          const limited = key === undefined ? Math.min(left, PAGE_SIZE) : PAGE_SIZE;
+          // A program, and who asks what a stolen key did, need each payout.
+          const isGrouped = key === undefined && json !== true;
+          const page = isGrouped
+            ? await readGrouped(connection, limited, before)
+            : await readActivity(connection, limited, before);
           const chosen = key === undefined ? page.activities : await chooseByKey(connection, page.activities, key);
           const shown = chosen.slice(0, left);
           writeActivities(shown, json === true, context);
@@ -166,6 +168,15 @@ many payouts is one line.`,
         } while (before !== undefined && left > 0);
       });
     });
+}
+
+async function readGrouped(
+  connection: LedgerConnection,
+  limit: number,
+  before: string | undefined,
+): ReturnType<typeof readActivity> {
+  const { groups, next } = await readActGroups(connection, limit, before);
+  return { activities: groups, next };
 }
 
 /** An act, with the state that its payout has now. */
@@ -177,7 +188,7 @@ async function chooseByKey(
   activities: readonly Activity[],
   key: string,
 ): Promise<readonly ShownActivity[]> {
-  const own = activities.filter(({ by }) => by === key);
+  const own = activities.filter((act) => act.by === key || act.key === key);
   const ids = [...new Set(own.flatMap(({ payoutId }) => payoutId ?? []))];
   const payouts = ids.length === 0 ? [] : await readReadable(connection, ids, () => undefined);
   const states = new Map(payouts.map(({ payoutId, state }) => [payoutId, state]));
@@ -195,7 +206,7 @@ function writeActivities(
   else if (activities.length > 0) {
     const rows = activities.map((activity) => [
       colours.dim(formatTimeUtc(activity.at)),
-      activity.by,
+      [activity.by, ...(activity.key === undefined ? [] : [`(key ${activity.key})`])].join(' '),
       describeActivity(activity),
       ...(activity.stateNow === undefined ? [] : [`now ${activity.stateNow}`]),
       activity.reason,
@@ -204,7 +215,8 @@ function writeActivities(
   }
 }
 
-function describeActivity({ what, payoutId, count }: Activity): string {
+function describeActivity({ what, payoutId, count, source }: Activity): string {
   const about = payoutId ?? (count === 0 ? '' : formatCount(count, 'payout'));
-  return about === '' ? ACTIVITIES[what] : `${about} ${ACTIVITIES[what]}`;
+  const chosen = source === undefined ? '' : ` (${source})`;
+  return `${about === '' ? '' : `${about}${chosen} `}${ACTIVITIES[what]}`;
 }

@@ -1,25 +1,28 @@
 import { formatCount } from '../../base/format.js';
+import type { ActGroup } from '../../ledger/reads/act-groups.js';
 import { ACTIVITIES, type Activity } from '../../ledger/reads/activity.js';
+import type { UnreadablePayout } from '../../ledger/payout-queries.js';
+import type { Payout } from '../../ledger/payout.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
-import { payoutPath } from '../layout/payout-table.js';
-import { heading, pager, table, tableCell, textCell, utcTime } from '../layout/pieces.js';
+import { payoutPath, payoutTable, unreadableRows } from '../layout/payout-table.js';
+import { heading, pager, type Shown, table, tableCell, textCell, utcTime } from '../layout/pieces.js';
 
 interface ActivityList {
-  readonly activities: readonly Activity[];
+  readonly acts: readonly ActGroup[];
   readonly next: string | undefined;
   readonly isFirst: boolean;
 }
 
-export function activityPage(site: Site, { activities, next, isFirst }: ActivityList): string {
+export function activityPage(site: Site, { acts, next, isFirst }: ActivityList): string {
   const path = `${site.base}/activity`;
   return layout(
     site,
     { title: 'Activity', current: 'activity' },
     html`${heading('Activity', 'who did what, and why · newest first')}
     ${
-      activities.length > 0
-        ? activityTable(site, activities)
+      acts.length > 0
+        ? activityTable(site, acts)
         : html`<p class="card quiet">
             ${next === undefined ? `Nothing ${isFirst ? 'was done by an operator so far' : 'more'}.` : 'Nothing among the events searched so far.'}
           </p>`
@@ -28,21 +31,57 @@ export function activityPage(site: Site, { activities, next, isFirst }: Activity
   );
 }
 
-function activityTable({ base }: Site, activities: readonly Activity[]): Html {
+function activityTable({ base }: Site, acts: readonly ActGroup[]): Html {
   return table(
     'What was done, newest first',
-    ['Time', 'Who', 'What', 'Payout', 'Why'],
-    activities.map(
-      ({ at, by, what, payoutId, count, reason }) =>
-        html`<tr>
-          ${tableCell('', utcTime(at))} ${textCell(by)} ${textCell(ACTIVITIES[what])}
-          ${tableCell('', aboutWhat(base, payoutId, count))} ${textCell(reason)}
-        </tr>`,
-    ),
+    ['Time', 'Who', 'What', 'Payouts', 'Why'],
+    acts.map((act) => {
+      const { at, by, key, what, reason } = act;
+      const who = key === undefined ? by : `${by} (key ${key})`;
+      return html`<tr>
+        ${tableCell('', utcTime(at))} ${textCell(who)} ${textCell(ACTIVITIES[what])}
+        ${tableCell('', aboutWhat(base, act))} ${textCell(reason === '' ? undefined : reason)}
+      </tr>`;
+    }),
   );
 }
 
-function aboutWhat(base: string, payoutId: string | undefined, count: number): Html {
+function aboutWhat(base: string, { payoutId, count, id, source }: ActGroup): Html {
   if (payoutId !== undefined) return html`<a href="${base}${payoutPath(payoutId)}">${payoutId}</a>`;
-  return html`${count > 0 ? formatCount(count, 'payout') : 'the account'}`;
+  if (count === 0) return html`the account`;
+  const text = formatCount(count, 'payout');
+  const link = id === undefined ? html`${text}` : html`<a href="${base}${actPath(id)}">${text}</a>`;
+  return html`${link}${source !== undefined && html` <span class="quiet">of <bdi>${source}</bdi></span>`}`;
+}
+
+/** Path below the account's pages. */
+export function actPath(id: string, offset = 0): string {
+  return `/act?id=${id}${offset === 0 ? '' : `&offset=${offset}`}`;
+}
+
+interface ActList {
+  readonly id: string;
+  readonly act: Activity;
+  readonly payouts: readonly Payout[];
+  readonly unreadable: readonly UnreadablePayout[];
+  readonly offset: number;
+  readonly next: number | undefined;
+}
+
+/** The payouts of one act, as they are now. */
+export function actPage(site: Site, { id, act, payouts, unreadable, offset, next }: ActList, shown: Shown): string {
+  const { what, by, reason, source } = act;
+  const why = [source && `of ${source}`, reason].filter((text) => text !== undefined && text !== '').join(' · ');
+  return layout(
+    site,
+    { title: `${by}: ${ACTIVITIES[what]}`, current: 'activity' },
+    html`${heading(html`<bdi>${by}</bdi> ${ACTIVITIES[what]}`, html`<bdi>${why}</bdi> · the payouts as they are now`)}
+    ${
+      payouts.length + unreadable.length > 0
+        ? payoutTable(site, payouts, shown, { caption: 'The payouts of this act' })
+        : html`<p class="card quiet">Their events, or they themselves, are no longer kept.</p>`
+    }
+    ${unreadableRows(site, unreadable)}
+    ${pager(offset === 0 ? undefined : `${site.base}${actPath(id)}`, next === undefined ? undefined : `${site.base}${actPath(id, next)}`, 'Next page')}`,
+  );
 }

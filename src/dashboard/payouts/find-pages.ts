@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { gatewayIdField, payoutIdField } from '../../base/fields.js';
 import { formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
 import { readAccountStats } from '../../ledger/reads/account-stats.js';
-import { readActivity } from '../../ledger/reads/activity.js';
+import { readActGroups, readActPayouts } from '../../ledger/reads/act-groups.js';
 import { type Batch, countBatch, readBatches, readBatchSummary } from '../../ledger/reads/batches.js';
 import type { StateSums } from '../../ledger/reads/currency-tallies.js';
-import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
+import { listPayoutIds, readEach, readReadable } from '../../ledger/payout-queries.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -19,7 +19,7 @@ import { batchPath, payoutPath } from '../layout/payout-table.js';
 import { readPicked } from '../layout/selection.js';
 import type { PageContext } from '../page-context.js';
 import { messagePage } from '../respond.js';
-import { activityPage } from './activity-page.js';
+import { activityPage, actPage } from './activity-page.js';
 import { batchesPage, batchPage, LISTED_BATCHES, uncountedPage } from './batch-page.js';
 import { listPage } from './list-page.js';
 import {
@@ -48,6 +48,7 @@ export function createFindPages(context: PageContext): Router {
   router.get('/batches', (request, response) => pages.showBatches(request, response));
   router.get('/batch', (request, response) => pages.showBatch(request, response));
   router.get('/activity', (request, response) => pages.showActivity(request, response));
+  router.get('/act', (request, response) => pages.showAct(request, response));
   return router;
 }
 
@@ -168,8 +169,26 @@ class FindPages {
       this.#context.notFound(request, response, 'There is no such page.');
       return;
     }
-    const page = await readActivity(this.#ledger.connection, LISTED_ON_PAGE, before);
-    response.send(activityPage(this.#context.site(request), { ...page, isFirst: before === undefined }));
+    const { groups, next } = await readActGroups(this.#ledger.connection, LISTED_ON_PAGE, before);
+    const list = { acts: groups, next, isFirst: before === undefined };
+    response.send(activityPage(this.#context.site(request), list));
+  }
+
+  async showAct(request: Request, response: Response): Promise<void> {
+    const { id, offset = '0' } = request.query;
+    const isPage = typeof id === 'string' && /^\d{1,16}-\d{1,16}$/.test(id) && /^\d{1,6}$/.test(String(offset));
+    const { connection } = this.#ledger;
+    const first = Number(offset);
+    const end = first + LISTED_ON_PAGE;
+    const found = isPage ? await readActPayouts(connection, id, end) : undefined;
+    if (!isPage || found === undefined) {
+      this.#context.notFound(request, response, 'There is no such act, or it is no longer kept.');
+      return;
+    }
+    const { act, payoutIds, isWhole } = found;
+    const [read, shown] = await Promise.all([readEach(connection, payoutIds.slice(first)), this.#context.shown()]);
+    const list = { id, act, ...read, offset: first, next: isWhole ? undefined : end };
+    response.send(actPage(this.#context.site(request), list, shown));
   }
 
   /** Opens a single exact match; lists anything else. */

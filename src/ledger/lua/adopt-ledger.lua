@@ -5,6 +5,7 @@
 --   inFlightMs (how long a request may still be on its way), bookmarks (ids of the last events when this ledger was read,
 --   separated by spaces), journals (the number of those read), then for each its id and entry (JSON), then the ids of those given up
 -- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
+use_act(act)
 publish_pending(redis.call('HGET', LEDGER, 'pendingEvent'))
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end

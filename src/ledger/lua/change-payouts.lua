@@ -2,14 +2,14 @@
 -- does not stop the others.
 -- KEYS: for each payout its record, and the bucket of its gatewayId if it has one
 -- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was or may have been paid), by, reason, oneAct (1 if the payouts are one act of an
---   operator, else 0), then for each payout: the attempt
+--   operator, else 0), source (what a bulk command chose them by, '' = none), then for each payout: the attempt
 --   that was decided about ('' = any), a gatewayId ('' = none; if `to` is in_progress, its own from now on; else the one whose
 --   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
 --   payoutId} the gatewayId belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
 --   attempt} this attempt was begun, or its gatewayId replaced, since, {-13, gatewayId} it was paid as this
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
-is_one_act = oneAct == '1'
+is_one_act, act_source = oneAct == '1', source
 
 -- Read all arguments before the first write: a call that names a payout twice changes nothing.
 local changes, named = {}, {}
@@ -110,6 +110,7 @@ for place, change in ipairs(changes) do
   if not refusal then accepted[#accepted + 1] = change end
 end
 -- Write the activity entry first: an interrupted script may then over-report, but never under-report.
+if #accepted > 0 then use_act(accepted[1].act) end
 if is_one_act and #accepted > 0 then note_act(from, to, at, by, reason, #accepted) end
 for _, change in ipairs(accepted) do apply(change) end
 return replies

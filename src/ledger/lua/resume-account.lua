@@ -4,6 +4,7 @@
 --   that keep their own), of (whose pause ends; '' = the only one, else the caller's own)
 -- Returns: 1 resumed, 2 ended, but others remain, 0 it was not paused, {-9, journalId, reason} a journal objects to this
 --   ledger, {-24, by, …} which pauses stand, and none of them is meant
+use_act(act)
 publish_pending(redis.call('HGET', LEDGER, 'pendingEvent'))
 local objection = redis.call('HGETALL', OBJECTIONS)
 if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end

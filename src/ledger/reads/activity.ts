@@ -15,6 +15,19 @@ export interface Activity {
   readonly payoutId: string | undefined;
   /** The number of payouts; 0 if it is about the account. */
   readonly count: number;
+  /** The key with which an operator signed it. */
+  readonly key?: string;
+  /** What a bulk command chose its payouts by, such as `batch june` or `file wrong.csv`. */
+  readonly source?: string;
+}
+
+/** An act with its position in the record. */
+export interface RecordedAct {
+  readonly activity: Activity;
+  /** Where a read continues that ended with this act. */
+  readonly position: string;
+  /** Its first position: an act of many payouts moves while its command runs. */
+  readonly since: string;
 }
 
 export const ACTIVITIES = {
@@ -52,17 +65,31 @@ export async function readActivity(
   limit: number,
   before?: string,
 ): Promise<{ activities: readonly Activity[]; next: string | undefined }> {
+  const { acts, next } = await readRecordedActs(connection, limit, before);
+  return { activities: acts.map(({ activity }) => activity), next };
+}
+
+/** As {@link readActivity}, with positions. */
+export async function readRecordedActs(
+  connection: LedgerConnection,
+  limit: number,
+  before?: string,
+): Promise<{ acts: readonly RecordedAct[]; next: string | undefined }> {
   const { redis, keys } = connection;
   const olderThan = before?.startsWith(EVENT) ? before.slice(EVENT.length) : undefined;
   if (olderThan !== undefined) return readFromEvents(connection, olderThan, limit);
   const entries = await ask(
     redis.xrevrange(keys.activity, before === undefined ? '+' : `(${before}`, '-', 'COUNT', limit),
   );
-  const activities = entries.map(([, pairs]) => parseAct(pairsToRecord(pairs)));
-  if (entries.length === limit) return { activities, next: entries.at(-1)?.[0] };
+  const acts = entries.map(([id, pairs]) => toRecordedAct(id, pairsToRecord(pairs)));
+  if (entries.length === limit) return { acts, next: entries.at(-1)?.[0] };
   const start = await findStart(connection);
-  const older = await readFromEvents(connection, start, limit - activities.length);
-  return { activities: [...activities, ...older.activities], next: older.next };
+  const older = await readFromEvents(connection, start, limit - acts.length);
+  return { acts: [...acts, ...older.acts], next: older.next };
+}
+
+export function toRecordedAct(id: string, fields: PayoutRecord): RecordedAct {
+  return { activity: parseAct(fields), position: id, since: fields['since'] || id };
 }
 
 /** The position in the events after which all acts are in the record. */
@@ -77,19 +104,35 @@ async function findStart({ redis, keys }: LedgerConnection): Promise<string | un
 
 const EVENT = 'event ';
 
+/** Whether a position is one of the events, which keep no list of acts. */
+export function isOfEvents(position: string): boolean {
+  return position.startsWith(EVENT);
+}
+
 async function readFromEvents(
   connection: LedgerConnection,
   olderThan: string | undefined,
   limit: number,
-): Promise<{ readonly activities: readonly Activity[]; readonly next: string | undefined }> {
-  const toAct = (_: string, fields: PayoutRecord): Activity | undefined =>
-    fields['by'] === '' ? undefined : parseAct(fields);
+): Promise<{ readonly acts: readonly RecordedAct[]; readonly next: string | undefined }> {
+  const toAct = (id: string, fields: PayoutRecord): RecordedAct | undefined =>
+    fields['by'] === '' ? undefined : toRecordedAct(`${EVENT}${id}`, fields);
   const { found, next } = await searchEvents(connection, olderThan, limit, toAct);
-  return { activities: found, next: next === undefined ? undefined : `${EVENT}${next}` };
+  return { acts: found, next: next === undefined ? undefined : `${EVENT}${next}` };
 }
 
 function parseAct(fields: PayoutRecord): Activity {
-  const { type, payoutId = '', from = '', to = '', at = '', by = '', reason = '', count } = fields;
+  const {
+    type,
+    payoutId = '',
+    from = '',
+    to = '',
+    at = '',
+    by = '',
+    reason = '',
+    count,
+    key = '',
+    source = '',
+  } = fields;
   return {
     at: toIsoTime(Number(at)),
     by,
@@ -101,6 +144,8 @@ function parseAct(fields: PayoutRecord): Activity {
       (from === '' ? 'recovered' : 'changed'),
     payoutId: payoutId === '' ? undefined : payoutId,
     count: type === 'state' || type === 'approval' ? Number(count ?? 1) : 0,
+    ...(key !== '' && { key }),
+    ...(source !== '' && { source }),
   };
 }
 

@@ -61,7 +61,7 @@ it('payouts cancel of many is one act in the activity, and leaves a payout that 
   expect(await cli.states('p-78')).toEqual(['sending']);
   const { activities } = await readActivity(cli.ledger.connection, 9);
   expect(activities).toMatchObject([{ what: 'cancelled', count: 129, by: 'ann', reason: 'wrong file' }]);
-  expect(await cli.ok('activity')).toMatch(/ann +129 payouts cancelled +wrong file\n$/);
+  expect(await cli.ok('activity')).toMatch(/ann +129 payouts \(state queued\) cancelled +wrong file\n$/);
 });
 
 it('payouts cancel of many --file takes what the file names, and nothing where one is not there', async () => {

@@ -4,6 +4,16 @@ local KEPT_ACTS = 10000
 -- A script with one act for many payouts sets this and records the act itself, once.
 local is_one_act = false
 
+-- Of the acts that the script records: the key of the operator's signed act, and what a bulk command chose its payouts
+-- by, such as `batch june` ('' = none).
+local act_key, act_source = '', ''
+
+-- `act`: JSON, '' = none. Someone may have stored another text.
+local function use_act(act)
+  local is_json, value = pcall(cjson.decode, act)
+  act_key = is_json and type(value) == 'table' and type(value.by) == 'string' and value.by or ''
+end
+
 -- Counts what people did. A ledger with fewer acts than a send journal has noted is an older copy. So is one whose count
 -- is no number, which must not keep people from acting.
 local function count_act()
@@ -16,7 +26,7 @@ local function append_act(kind, payoutId, from, to, at, by, reason, count, since
   if kind ~= 'objection' then count_act() end
   -- Who made another type of the key could otherwise keep people from stopping a payout. The count stands without it.
   redis.pcall('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
-    'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since)
+    'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since, 'key', act_key, 'source', act_source)
 end
 
 -- `attempt`: the payout's, '' for an event of the account. With payoutId and `to` it identifies a change, also after a
@@ -59,7 +69,8 @@ local function note_act(from, to, at, by, reason, count)
   local last = redis.pcall('XREVRANGE', ACTIVITY, '+', '-', 'COUNT', 1)[1]
   local field = last and last[2]
   local continues = field and field[2] == 'state' and field[4] == '' and field[6] == from and field[8] == to
-    and field[12] == by and field[14] == reason and math.abs(at - field[10]) < ONE_ACT_MS
+    and field[12] == by and field[14] == reason and field[20] == act_key and field[22] == act_source
+    and math.abs(at - field[10]) < ONE_ACT_MS
   if not continues then
     append_act('state', '', from, to, at, by, reason, count, '')
     return
