@@ -92,7 +92,7 @@ async function takeDocsPictures(browser: Browser, { pages }: Scene, url: string)
 
 /** The dashboard watches only while someone looks. */
 async function settle(dashboard: RunningDashboard): Promise<void> {
-  await dashboard.read('payouts');
+  await dashboard.read('overview');
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
 }
 
@@ -117,7 +117,7 @@ async function showSeveralAccounts(browser: Browser): Promise<void> {
     await settle(dashboard);
     await takePictures(browser, [
       { name: 'accounts', url: `${dashboard.url}accounts` },
-      { name: 'accounts-one', url: `${dashboard.url}accounts/${PLATFORM_ID}/payouts` },
+      { name: 'accounts-one', url: `${dashboard.url}accounts/${PLATFORM_ID}/overview` },
     ]);
   } finally {
     for (const end of ends) end();
@@ -140,7 +140,7 @@ async function showWithoutRedis(browser: Browser, redis: LocalRedis): Promise<vo
     end();
     await redis.stop();
     await settle(dashboard);
-    await takePictures(browser, [{ name: 'redis-gone-overview', url: `${dashboard.url}payouts` }]);
+    await takePictures(browser, [{ name: 'redis-gone-overview', url: `${dashboard.url}overview` }]);
   } finally {
     await dashboard.close();
     account.redis.disconnect();

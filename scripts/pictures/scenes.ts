@@ -104,7 +104,7 @@ export interface Scene {
   readonly pages: Readonly<Record<string, string>>;
 }
 
-const OVERVIEW = { overview: 'payouts' };
+const OVERVIEW = { overview: 'overview' };
 
 type SampleReport = Parameters<typeof writeSampleWorker>[2];
 
@@ -234,7 +234,7 @@ export const SCENES: readonly Scene[] = [
     },
     pages: {
       ...OVERVIEW,
-      payouts: 'payouts?state=',
+      payouts: 'payouts',
       selected: 'payouts?state=rejected&all=1',
       payout: 'payouts/salaries-september:9',
       held: 'held',
@@ -255,7 +255,7 @@ export const SCENES: readonly Scene[] = [
     },
     pages: {
       ...OVERVIEW,
-      'overview-day': 'payouts?range=day',
+      'overview-day': 'overview?range=day',
       ...Object.fromEntries(PAYOUT_STATES.map((state) => [`list-${state}`, `payouts?state=${state}`])),
       ...Object.fromEntries(Object.entries(PAYOUT_OF_STATE).map(([name, id]) => [`payout-${name}`, `payouts/${id}`])),
       'list-all': 'payouts?state=',

@@ -60,11 +60,11 @@ export function showAccount(
   };
   router.use(respondInTime(watch, respondWithoutRedis));
   router.get('/', (request, response) => {
-    response.redirect(`${request.baseUrl}/payouts`);
+    response.redirect(`${request.baseUrl}/overview`);
   });
   router.use(createFindPages(context));
   router.use(createControlPages(context));
-  router.get('/payouts', createOverview(watch, reader, context));
+  router.get('/overview', createOverview(watch, reader, context));
   router.get('/diagnostics', createDiagnostics(watch, context));
   router.use((request, response) => {
     context.notFound(request, response, 'Page not found.');

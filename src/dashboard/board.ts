@@ -38,7 +38,7 @@ export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router 
       uiConfig: {
         boardTitle: `Payouts ${ledger.connection.platformId}`,
         hideDocsLink: true,
-        miscLinks: [{ text: 'Back to the payouts', url: '../payouts' }],
+        miscLinks: [{ text: 'Back to the payouts', url: '../overview' }],
         theme: { light: SYSTEM_FONTS, dark: SYSTEM_FONTS },
       },
     },
@@ -85,7 +85,7 @@ const LINK_STYLE =
 
 /** Bull Board's own place for such links is hidden in a menu. */
 function withLinkToPayouts(page: string): string {
-  return page.replace('</body>', `<a href="../payouts" style="${LINK_STYLE}">Back to the payouts</a></body>`);
+  return page.replace('</body>', `<a href="../overview" style="${LINK_STYLE}">Back to the payouts</a></body>`);
 }
 
 function withoutOtherHosts(page: string): string {

@@ -47,7 +47,7 @@ const RULES = {
 const DEFAULT_USER = 'payouts';
 
 /**
- * Creates the dashboard: payout pages under `/payouts`, Bull Board under `/board`; several accounts have theirs under
+ * Creates the dashboard: an overview under `/overview`, payouts under `/payouts`, Bull Board under `/board`; several accounts have theirs under
  * `/accounts/<platformId>`, with an overview under `/accounts`.
  *
  * The server is read-only: no click may run a job again or empty a queue. Operators decide with the `payouts` command,

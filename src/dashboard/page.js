@@ -1,4 +1,4 @@
-// Copy buttons and local times; pages work without it. Listeners on the document also cover content that is exchanged later.
+// Copy buttons, `/` for the search, and local times; pages work without it. Listeners on the document also cover content that is exchanged later.
 
 const root = document.documentElement;
 root.classList.add('scripted');
@@ -42,6 +42,16 @@ function copySelection(text) {
   if (focused instanceof HTMLElement) focused.focus();
   return isCopied;
 }
+
+// `/` goes to the search, unless something is being typed.
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+  const search = document.querySelector('input[type=search]');
+  if (search === null) return;
+  event.preventDefault();
+  search.focus();
+});
 
 // Times in UTC with the local time as a tooltip, or the reverse
 

@@ -111,7 +111,7 @@ export function messagePage(site: Site | DashboardSite, { title, text, search, r
       <h1>${title}</h1>
       <p>${text}</p>
       ${runbook && runbookLink(site, runbook)}
-      <p><a href="${'base' in site ? `${site.base}/payouts` : `${site.root}/accounts`}">Overview</a></p>
+      <p><a href="${'base' in site ? `${site.base}/overview` : `${site.root}/accounts`}">Overview</a></p>
     </section>`,
   );
 }

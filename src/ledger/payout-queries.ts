@@ -173,6 +173,8 @@ function parseStream(reply: readonly (readonly [string, readonly string[]])[]): 
 
 /** A payout must match all given fields. */
 export interface PayoutFilter {
+  /** The beginning of its payoutId; case does not matter. Records of others are not read. */
+  readonly idPrefix?: string | undefined;
   readonly state?: PayoutState | undefined;
   readonly batch?: string | undefined;
   /** The recipient's wallet, with or without its destination tag. */
@@ -224,7 +226,8 @@ export async function findPayouts(
   let searched = 0;
   while (searched < SEARCHED_PER_PAGE) {
     const entries = await readEntries(connection, indexes, from);
-    const read = await readEach(connection, idsOf(entries));
+    const wanted = entries.filter(({ payoutId }) => hasPrefix(payoutId, filter.idPrefix));
+    const read = await readEach(connection, idsOf(wanted));
     const found = new Map(read.payouts.map((payout) => [payout.payoutId, payout]));
     const broken = new Map(read.unreadable.map((each) => [each.payoutId, each]));
     for (const { payoutId, place } of entries) {
@@ -238,13 +241,17 @@ export async function findPayouts(
       if (payouts.length + unreadable.length === limit) return { payouts, unreadable, next: from, searched };
     }
     if (entries.length < STEP) return { payouts, unreadable, next: undefined, searched };
-    if (batch === undefined && since !== undefined && isOlder([...found.values()], since)) {
+    if (batch === undefined && since !== undefined && found.size > 0 && isOlder([...found.values()], since)) {
       // A payout that was put back unsent has its old place in the queue, and a new time.
       indexes = indexes.filter(({ key }) => key === keys.state('queued'));
       if (indexes.length === 0) return { payouts, unreadable, next: undefined, searched };
     }
   }
   return { payouts, unreadable, next: from, searched };
+}
+
+function hasPrefix(payoutId: string, prefix = ''): boolean {
+  return payoutId.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase();
 }
 
 function idsOf(entries: readonly IndexEntry[]): string[] {

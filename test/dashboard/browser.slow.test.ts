@@ -64,6 +64,49 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
   return page;
 }
 
+interface Measured {
+  readonly path: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Runs in the page. */
+const MEASURE = ({ path, width, height }: Measured): object => {
+  const page = (globalThis as unknown as { document: PageDocument }).document;
+  const bottomOf = (selector: string): number => page.querySelector(selector)?.getBoundingClientRect().bottom ?? 0;
+  const clipped = [...page.querySelectorAll('main *, header *')].filter((element) => {
+    const isSeen = element.clientWidth > 1 && element.clientHeight > 1;
+    const isCut = element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1;
+    const { overflow } = element.ownerDocument.defaultView.getComputedStyle(element);
+    return isSeen && isCut && overflow === 'hidden' && element.closest('[title]') === null;
+  });
+  return {
+    ...{ path, width },
+    isHeadlineAbove: bottomOf('h1') > 0 && bottomOf('h1') <= height,
+    isAlarmAbove: bottomOf('#alarm') <= height,
+    overflow: Math.max(0, page.documentElement.scrollWidth - width),
+    clipped: clipped.map((element) => `${element.tagName}.${element.className}`),
+  };
+};
+
+/** What {@link MEASURE} uses of it. */
+interface PageElement {
+  readonly clientWidth: number;
+  readonly clientHeight: number;
+  readonly scrollWidth: number;
+  readonly scrollHeight: number;
+  readonly tagName: string;
+  readonly className: string;
+  readonly ownerDocument: { readonly defaultView: { getComputedStyle(element: PageElement): { overflow: string } } };
+  closest(selector: string): unknown;
+  getBoundingClientRect(): { readonly bottom: number };
+}
+interface PageDocument {
+  readonly documentElement: PageElement;
+  querySelector(selector: string): PageElement | null;
+  querySelectorAll(selector: string): Iterable<PageElement>;
+}
+
 const focused = async (page: Page, property: string): Promise<unknown> =>
   page.evaluate(`document.activeElement.${property}`);
 
@@ -105,7 +148,13 @@ describe('payouts in every state', () => {
   }
 
   it.each([
-    ...['payouts', 'payouts?state=&amount=12x&reference=x', 'payouts?q=nobody-has-this', 'payouts/order%2F2044+a=b'],
+    ...[
+      'overview',
+      'payouts',
+      'payouts?state=&amount=12x&reference=x',
+      'payouts?q=nobody-has-this',
+      'payouts/order%2F2044+a=b',
+    ],
     ...['payouts/signed:large', 'batches', 'batch?name=september'],
     ...['held?all=1', 'diagnostics', 'activity', 'policy', 'audit'],
   ])('have no fault for axe on /%s, wide and narrow, light and dark', async (path) => {
@@ -136,8 +185,37 @@ describe('payouts in every state', () => {
     }
   });
 
+  /** Stored pictures would differ by fonts and by the time of day: what a picture is compared for is measured instead. */
+  it('show the headline above the fold, and clip no text that cannot be read elsewhere, at 1440 and 390 pixels', async () => {
+    const [act] = (await (await dashboard.ask('/activity')).text()).match(/act\?id=[\d-]+/g) ?? [];
+    const lists = [
+      'payouts',
+      'payouts?state=unknown',
+      'held',
+      'batches',
+      'batch?name=september',
+      'activity',
+      act ?? '',
+    ];
+    const others = ['payouts/order:2042', 'payouts/signed:large', 'policy', 'audit', 'diagnostics', 'runbooks/paused'];
+    const found: object[] = [];
+    for (const path of ['overview', ...lists.filter((each) => each !== ''), ...others]) {
+      const page = await open(path);
+      for (const [width, height] of [
+        [1440, 900],
+        [390, 844],
+      ] as const) {
+        await page.setViewportSize({ width, height });
+        found.push(await page.evaluate(MEASURE, { path, width, height }));
+      }
+      await page.context().close();
+    }
+    const isRight = { isHeadlineAbove: true, isAlarmAbove: true, overflow: 0, clipped: [] };
+    expect(found).toEqual(found.map((each) => ({ ...each, ...isRight })));
+  });
+
   it('have no fault for axe on a page that could not refresh', async () => {
-    const page = await open('payouts');
+    const page = await open('overview');
     await page.context().setOffline(true);
     await page.waitForSelector('main.stale');
     await expectNoFaults(page);
@@ -153,6 +231,10 @@ describe('payouts in every state', () => {
     expect(await focused(page, 'id')).toBe('content');
     await page.keyboard.press('Tab');
     expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).not.toBe('none');
+    await page.keyboard.press('/');
+    expect([await focused(page, 'name'), await focused(page, 'value')]).toEqual(['q', '']);
+    await page.keyboard.type('a/b');
+    expect(await focused(page, 'value')).toBe('a/b');
     await page.context().close();
   });
 
@@ -167,7 +249,7 @@ describe('payouts in every state', () => {
     expect(await created.innerText()).toMatch(/^2030-01-01 00:\d\d:\d\d UTC$/);
     await page.getByRole('button', { name: 'Show times in Europe/Berlin' }).press('Enter');
     await page.reload();
-    expect(await created.innerText()).toMatch(/^2030-01-01 01:\d\d:\d\d$/);
+    expect(await created.innerText()).toMatch(/^2030-01-01 01:\d\d:\d\d GMT\+1$/);
     await page.context().close();
   });
 
@@ -217,7 +299,7 @@ it('a page that refreshes itself keeps what is typed, and says when it is not li
   const redis = await startLocalRedis();
   account = await openSampleAccount();
   dashboard = await openDashboard(account, { password: PASSWORD, redisUrl: redis.url, clock: systemClock });
-  const page = await open('payouts');
+  const page = await open('overview');
   const search = page.getByRole('searchbox');
   await search.fill('order:20');
   const before = await page.locator('.as-of').innerText();
@@ -250,7 +332,7 @@ it('pages over 100,000 payouts take 0.2 s at most, unless the machine is busy', 
   }
   dashboard = await openDashboard(account);
   await writeSampleBatches(account, ['large']);
-  for (const path of ['/batch?name=large', '/batches', '/payouts?batch=large', '/payouts']) {
+  for (const path of ['/batch?name=large', '/batches', '/payouts?batch=large', '/overview']) {
     const taken: number[] = [];
     for (let index = 0; index < 7; index += 1) {
       const startedAt = performance.now();
@@ -259,6 +341,12 @@ it('pages over 100,000 payouts take 0.2 s at most, unless the machine is busy', 
     }
     expect({ path, isQuick: Math.min(...taken) < 200 }).toEqual({ path, isQuick: true });
   }
+  // The beginning of an id has no index: it is looked for among the ids alone, and for at most 1.5 s a page.
+  const startedAt = performance.now();
+  expect(await dashboard.readText('/payouts?id=P-9999')).toMatch(
+    / p-99999 .* p-99990 .* p-9999 |searched for this page/,
+  );
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
   await dashboard.close();
   await account.close();
 }, 300_000);

@@ -93,7 +93,7 @@ function expectForms(path: string, text: string, but: RegExp[] = []): void {
 /** Every page that a reader can come to, by the links of the others. Bull Board has pages of its own. */
 async function crawl(): Promise<Map<string, string>> {
   const pages = new Map<string, string>();
-  const open = ['/payouts'];
+  const open = ['/overview'];
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     if (pages.has(path)) continue;
     const response = await dashboard.ask(path);
@@ -113,7 +113,7 @@ describe('hard numbers', () => {
     const pages = await crawl();
     expect([...pages.keys()]).toEqual(
       expect.arrayContaining([
-        ...['/payouts', '/payouts?range=day', '/payouts?state=', '/held', '/batches', '/batch?name=b', '/activity'],
+        ...['/overview', '/overview?range=day', '/payouts', '/held', '/batches', '/batch?name=b', '/activity'],
         ...['/policy', '/audit', '/diagnostics', '/payouts/paid', '/payouts/lost', '/payouts/endless'],
       ]),
     );
@@ -126,8 +126,8 @@ describe('hard numbers', () => {
   });
 
   it.each([
-    ['/payouts', / ≈ 2,993,031\.153 USDT is missing: the balance fell/],
-    ['/payouts', /by ann , since .* UTC , for 4 h 0 min/],
+    ['/overview', / ≈ 2,993,031\.153 USDT is missing: the balance fell/],
+    ['/overview', /by ann , since .* UTC , for 4 h 0 min/],
     ['/payouts?state=', /paid completed ≈ 2,993,031\.153 USDT .* lost unknown < 0\.00000001 USDT /],
     ['/payouts?state=queued', / 2,993,031\.153 USDT .* 9{30}… \(100,000 characters\) USDT .* 1,234,567\.5 USDT/],
     ['/payouts/paid', /Amount 2,993,031\.152999999999999999 USDT .* Fee 1 USDT /],

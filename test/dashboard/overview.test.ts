@@ -28,7 +28,7 @@ afterEach(async () => {
 
 it('the overview is the first page, with counts, sender, and what needs an operator', async () => {
   const response = await dashboard.ask('/');
-  expect([response.status, response.headers.get('location')]).toEqual([302, '/payouts']);
+  expect([response.status, response.headers.get('location')]).toEqual([302, '/overview']);
   await fillAccount(account);
   await saveReconciliation(account.connection, {
     ...{ comparedAt: 2, followedSince: 1, fees: {}, rates: {} },
@@ -40,12 +40,12 @@ it('the overview is the first page, with counts, sender, and what needs an opera
       },
     ],
   });
-  const tiles = (await dashboard.read('/payouts')).matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g);
+  const tiles = (await dashboard.read('/overview')).matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g);
   expect([...tiles].map(([, count, state]) => `${count} ${state}`)).toEqual([
     ...['3 queued', '1 held', '1 sending', '1 in progress', '1 completed', '1 failed', '1 rejected', '1 unknown'],
     ...['1 cancelled', '1 written off'],
   ]);
-  const text = await dashboard.readText('/payouts');
+  const text = await dashboard.readText('/overview');
   for (const part of [
     ...['no response within 60000 ms', 'Insufficient balance', 'the gateway reported a failure', HOLD.message],
     ...['worker-a:4711', '1 unknown the oldest for 2 min', '1 failed the last 3 min ago', '1,250.5 USD is missing'],
@@ -55,15 +55,15 @@ it('the overview is the first page, with counts, sender, and what needs an opera
 
 it('every page says first what stops the account', async () => {
   await account.ledger.pause('ann', 'maintenance');
-  const page = await dashboard.read('/payouts');
+  const page = await dashboard.read('/overview');
   expect(page).toMatch(new RegExp(`<title>Paused · Payouts ${account.platformId}</title>`));
   expect(page.indexOf('<bdi>maintenance</bdi>')).toBeLessThan(page.indexOf('class="figures"'));
   expect(page).toMatch(/<bdi>ann<\/bdi>, since\s+<time class="utc" datetime="2030-01-01T00:0[^,]+, for 0 s\./);
   account.clock.advance(3_720_000);
-  expect(await dashboard.readText('/payouts')).toMatch(/UTC ?, for 1 h 2 min\./);
+  expect(await dashboard.readText('/overview')).toMatch(/UTC ?, for 1 h 2 min\./);
   account.clock.advance(-3_720_000);
   const other = await dashboard.read('/payouts?state=queued');
-  expect(other).toMatch(/<title>Paused · [^]*<aside class="alarm" aria-label="Alarm"><a href="\/payouts">Paused</);
+  expect(other).toMatch(/<title>Paused · [^]*<aside class="alarm" aria-label="Alarm"><a href="\/overview">Paused</);
 });
 
 it('the history of a payout says how long each state lasted, unless it is final', async () => {
@@ -80,7 +80,7 @@ it('the history of a payout says how long each state lasted, unless it is final'
 it('every worker is shown with its role and why, and no next try while paused', async () => {
   const { redis, ledger, connection } = account;
   const untilText = async (text: RegExp): Promise<void> =>
-    until(String(text), async () => text.test(await dashboard.readText('/payouts')), 5_000);
+    until(String(text), async () => text.test(await dashboard.readText('/overview')), 5_000);
   const lastError = { lastError: 'No connection', lastErrorCode: 'GATEWAY_UNAVAILABLE', failedAttempts: 3 };
   const now = Number((await redis.time())[0]) * 1_000;
   await redis.hset(connection.keys.sender, 'owner', 'worker-a:4711:abc');
@@ -91,7 +91,7 @@ it('every worker is shown with its role and why, and no next try while paused', 
   expect(text).toMatch(/worker-b:5 refused its journal is damaged.*worker-c:6 silent no sign of life for 10 min/);
   await ledger.pause('ann', 'maintenance');
   await untilText(/Paused .*Last attempt failed: No connection/);
-  expect(await dashboard.readText('/payouts')).not.toContain('next try');
+  expect(await dashboard.readText('/overview')).not.toContain('next try');
 });
 
 it('the backlog has one count everywhere, and pages keep themselves up to date', async () => {
@@ -103,7 +103,7 @@ it('the backlog has one count everywhere, and pages keep themselves up to date',
     sums: JSON.stringify({ queued: [{ ...usdt, count: 1_216, amount: '92710.5' }] }),
   });
   for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
-  const page = await dashboard.read('/payouts?range=day');
+  const page = await dashboard.read('/overview?range=day');
   for (const part of [
     ...[/<h3>Backlog<\/h3>\s*<b>3 queued<\/b>/, /<desc id="backlog-desc">[^<]* 3 now\.<\/desc>/],
     ...[/the sums are of 1,216 payouts/, /<noscript><meta http-equiv="refresh" content="5" \/><\/noscript>/],
@@ -113,7 +113,7 @@ it('the backlog has one count everywhere, and pages keep themselves up to date',
 
 it('a ledger of another format is not shown, with why', async () => {
   await account.redis.hset(account.connection.keys.ledger, 'format', '5');
-  const response = await dashboard.ask('/payouts');
+  const response = await dashboard.ask('/overview');
   expect(response.status).toBe(500);
   expect(await response.text()).toMatch(/Ledger of another version[^]*has format 5; /);
 });
@@ -123,10 +123,10 @@ it.each(['gone', 'hung'])('responds 503 within a second while Redis is %s, and r
   const onIt = await openDashboard(account, { redisUrl: redis.url });
   let again: Awaited<ReturnType<typeof startLocalRedis>> | undefined;
   try {
-    expect((await onIt.ask('/payouts')).status).toBe(200);
+    expect((await onIt.ask('/overview')).status).toBe(200);
     if (kind === 'gone') await redis.stop();
     else process.kill(redis.pid, 'SIGSTOP');
-    for (const path of ['/payouts', '/payouts/x', '/payouts?state=queued', '/payouts.csv?state=queued']) {
+    for (const path of ['/overview', '/payouts/x', '/payouts?state=queued', '/payouts.csv?state=queued']) {
       const startedAt = performance.now();
       const response = await onIt.ask(path);
       expect([path, response.status, response.headers.get('retry-after')]).toEqual([path, 503, '5']);
@@ -137,7 +137,7 @@ it.each(['gone', 'hung'])('responds 503 within a second while Redis is %s, and r
     expect((await onIt.ask('/board/api/queues')).status).toBe(503);
     if (kind === 'gone') again = await startLocalRedis({ port: redis.port });
     else process.kill(redis.pid, 'SIGCONT');
-    await until('recovered', async () => (await onIt.ask('/payouts')).status === 200, 10_000);
+    await until('recovered', async () => (await onIt.ask('/overview')).status === 200, 10_000);
   } finally {
     if (kind === 'hung') process.kill(redis.pid, 'SIGCONT');
     await onIt.close();
@@ -153,7 +153,7 @@ it('the pictures have a description and a table, and mark a gap below a second',
     ...{ completed: 0, rejected: 0, unknown: 0, backlog: 10 },
   });
   const draw = (...minutes: readonly MinuteStatistics[]) =>
-    picturesSection({ minutes }, minutes.at(-1)?.backlog ?? 0, 'hour', '/payouts', now).text;
+    picturesSection({ minutes }, minutes.at(-1)?.backlog ?? 0, 'hour', '/overview', now).text;
   const page = draw(minute(3), minute(2), minute(0));
   expect(page.match(/<svg\s+role="img"/g)).toHaveLength(3);
   expect(page).toMatch(/<desc id="sends-desc">174 sends in the last hour, 58 a minute at most\.[^]*1\.012 s at least/);
@@ -187,14 +187,14 @@ it('several accounts have their own payouts only, an overview, a switch, and a b
   await account.enqueue('of-the-first');
   await second.enqueue('of-the-second');
   const several = await openDashboard({ ...account, platformId: [account.platformId, second.platformId] });
-  const [first = '', other = ''] = [account, second].map(({ platformId }) => `/accounts/${platformId}/payouts`);
+  const [first = '', other = ''] = [account, second].map(({ platformId }) => `/accounts/${platformId}/overview`);
   expect((await several.ask('/')).headers.get('location')).toBe('/accounts');
   const overview = await several.read('/accounts');
   for (const path of [first, other]) expect(overview).toContain(`href="${path}"`);
   const page = await several.read(`${first}?state=queued`);
   for (const part of [`href="${first}/of-the-first"`, `href="${other}"`]) expect(page).toContain(part);
   expect(page).not.toContain('of-the-second');
-  for (const path of [`${other}/of-the-first`, '/accounts/1/payouts'])
+  for (const path of [`${other.replace('overview', 'payouts')}/of-the-first`, '/accounts/1/overview'])
     expect((await several.ask(path)).status).toBe(404);
   const board = `/accounts/${second.platformId}/board`;
   expect(await several.read(`${board}/`)).toContain(`<base href="${board}/"`);

@@ -72,7 +72,9 @@ describe('payouts that are looked for', () => {
     ['day', '2030-01-01', ['kept', 'september', 'tagged', 'lost', 'refused', 'paid']],
     ['state', 'unknown', ['lost']],
     ['address without its tag', ADDRESS, ['tagged']],
-    ['part of a reference', 'rEN', ['paid']],
+    ['part of a reference', 'rENt', ['paid']],
+    ['the beginning of a payoutId', 'Re', ['refused']],
+    ['the beginning of several', 'ta', ['tagged']],
   ])('are found by %s', async (_, text, found) => {
     const response = await search(text);
     expect(response.headers.get('location') ?? idsOf(await response.text())).toEqual(found);
@@ -85,6 +87,19 @@ describe('payouts that are looked for', () => {
     [`state=&since=2029-12-31&until=2030-01-01&address=${ADDRESS}`, ['tagged']],
   ])('meet the fields ?%s', async (query, payoutIds) => {
     expect(await dashboard.readIds(`/payouts?${query}`)).toEqual([payoutIds]);
+  });
+
+  it('are all listed at /payouts, and by the beginning of their id without reading the others', async () => {
+    const all = ['kept', 'september', 'tagged', 'lost', 'refused', 'paid'];
+    expect(await dashboard.readIds('/payouts')).toEqual([all]);
+    const { redis, connection } = account;
+    const [key, kept] = [connection.keys.payout('paid'), `${connection.keys.prefix}:kept`];
+    await redis.rename(key, kept);
+    await redis.set(key, 'a record that nobody can read');
+    expect(await dashboard.readText('/payouts?id=LO')).toMatch(/ For lost 5 /);
+    expect(await dashboard.read('/payouts?id=LO')).not.toContain('cannot be read');
+    expect(await dashboard.read('/payouts?id=pa')).toContain('cannot be read');
+    await redis.rename(kept, key);
   });
 
   it('link to an explorer with a txhash that is escaped, and copy it whole', async () => {

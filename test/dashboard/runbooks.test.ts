@@ -19,7 +19,7 @@ afterAll(async () => {
 const statusOf = async (path: string) => (await dashboard.ask(path)).status;
 
 it('the headline links to its runbook, which the dashboard serves', async () => {
-  const page = await dashboard.read('/payouts');
+  const page = await dashboard.read('/overview');
   const [, href = ''] = /Runbook:\s*<a href="([^"]+)"/.exec(page) ?? [];
   expect(href).toBe('/runbooks/paused');
   const runbook = await dashboard.read(href);
@@ -49,7 +49,7 @@ it.each(['/runbooks/none', '/runbooks/..%2f..%2fpackage', '/runbooks/README.md',
 );
 
 it("a page's foot names account, Redis and gateway, and no password", async () => {
-  const foot = async (each: RunningDashboard) => /<footer.*<\/footer>/s.exec(await each.read('/payouts'))?.[0] ?? '';
+  const foot = async (each: RunningDashboard) => /<footer.*<\/footer>/s.exec(await each.read('/overview'))?.[0] ?? '';
   const { host } = new URL(process.env['REDIS_URL'] ?? '');
   expect(await foot(dashboard)).toContain(`Account ${account.platformId} · Redis ${host} · gateway not known`);
   await account.connection.redis.hset(account.connection.keys.ledger, 'audience', 'pay.example');

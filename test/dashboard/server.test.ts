@@ -49,7 +49,7 @@ async function askAs(host: string, url: string): Promise<number | undefined> {
 it('a password: responds 401 on every path without it', async () => {
   const dashboard = await start({ password: PASSWORD });
   const paths = [
-    ...['/', '/payouts', '/payouts.csv?state=queued', '/style.css', '/metrics', '/none', '/%ff'],
+    ...['/', '/overview', '/payouts.csv?state=queued', '/style.css', '/metrics', '/none', '/%ff'],
     ...['/board', '/board/api/queues'],
   ].map((path) => ['GET', path] as const);
   for (const [method, path] of [...paths, ['POST', '/approvals'], ['PUT', '/board/api/queues/pause']] as const) {
@@ -63,7 +63,7 @@ it('a password: responds 401 on every path without it', async () => {
 it('a password: accepts the right user and password, and nothing else', async () => {
   const dashboard = await start({ user: 'ann', password: PASSWORD });
   const statusOf = async (authorization: string) =>
-    (await dashboard.ask('/payouts', { headers: { authorization } })).status;
+    (await dashboard.ask('/overview', { headers: { authorization } })).status;
   for (const authorization of [
     ...[basicAuth('ann', 'pass'), basicAuth('ann', `${PASSWORD}x`), basicAuth('Ann', PASSWORD)],
     ...[`Bearer ${PASSWORD}`, 'Basic', `Basic ${Buffer.from('ann').toString('base64')}`],
@@ -77,7 +77,7 @@ it('a password: serves any host name, counts wrong passwords, and keeps pages pr
   expect(await askAs('payouts.example', `${dashboard.url}payouts`)).toBe(401);
   await dashboard.ask('/metrics', { headers: { authorization: WRONG } });
   expect(await dashboard.read('/metrics')).toMatch(/^payouts_dashboard_login_failures_total 1$/m);
-  const { headers } = await dashboard.ask('/payouts');
+  const { headers } = await dashboard.ask('/overview');
   expect(Object.fromEntries(headers)).toMatchObject({
     'content-security-policy':
       "default-src 'none';script-src 'self';connect-src 'self';style-src 'self';img-src 'self' data:;form-action 'self';base-uri 'none';frame-ancestors 'none'",
@@ -218,8 +218,8 @@ it.each<[string, path: string, (path: string) => RequestListener]>([
   const server = await serve(listen(path));
   ends.unshift(async () => server.close());
   const first = await fetch(`${server.url}${path}/`, { redirect: 'manual' });
-  expect([first.status, first.headers.get('location')]).toEqual([302, `${path}/payouts`]);
-  const page = await (await fetch(`${server.url}${path}/payouts?x=1`)).text();
+  expect([first.status, first.headers.get('location')]).toEqual([302, `${path}/overview`]);
+  const page = await (await fetch(`${server.url}${path}/overview?x=1`)).text();
   const links = new Set([...page.matchAll(/(?:href|src)="(?!data:)([^"#?]+)/g)].map(([, link = '']) => link));
   expect(links.size).toBeGreaterThan(5);
   for (const link of links) {
@@ -236,7 +236,7 @@ it.each([
   const second = account.platformId + 1;
   const one = await start({ environment });
   const many = await start({ environment, platformId: [account.platformId, second] });
-  const paths = ['/payouts', '/payouts?state=queued', '/payouts/none', '/none', '/policy', '/diagnostics'];
+  const paths = ['/overview', '/payouts?state=queued', '/payouts/none', '/none', '/policy', '/diagnostics'];
   const pages = paths.map(async (path) => one.read(path));
   const others = ['/accounts', `/accounts/${second}/held`, '/none'].map(async (path) => many.read(path));
   for (const page of await Promise.all([...pages, ...others])) {
@@ -246,7 +246,7 @@ it.each([
 });
 
 it('a page has no band without an environment, and none that is not words', async () => {
-  expect(await (await start()).read('/payouts')).not.toContain('class="environment');
+  expect(await (await start()).read('/overview')).not.toContain('class="environment');
   for (const environment of ['', ' staging', 'a\nb', 'x'.repeat(41)])
     await expect(start({ environment })).rejects.toThrow(/^environment: must /);
 });
@@ -261,7 +261,7 @@ it('a mounted dashboard needs a password, unless the application says that it co
   ends.push(async () => dashboard.close());
   const server = await serve(dashboard.handler);
   ends.unshift(async () => server.close());
-  expect((await fetch(`${server.url}/payouts`)).status).toBe(401);
+  expect((await fetch(`${server.url}/overview`)).status).toBe(401);
 });
 
 it("a mounted dashboard leaves the application's connection open, and shares a registry", async () => {

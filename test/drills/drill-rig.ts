@@ -32,7 +32,7 @@ export class DrillRig extends Rig {
     const port = await this.startExporter('dashboard');
     this.#page = await browser.newPage();
     this.#page.setDefaultTimeout(60_000);
-    await this.#page.goto(`http://127.0.0.1:${port}/payouts`);
+    await this.#page.goto(`http://127.0.0.1:${port}/overview`);
   }
 
   async enqueue(count: number, prefix: string, batch?: string) {

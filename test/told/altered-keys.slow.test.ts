@@ -96,7 +96,7 @@ const pagesOf = (account: SampleAccount): string[] => {
   const base = `/accounts/${account.platformId}`;
   const lists = PAYOUT_STATES.map((state) => `/payouts?state=${state}`);
   return [
-    ...['/payouts', '/payouts?range=day', '/diagnostics', '/batches', '/batch?name=september', '/activity'],
+    ...['/overview', '/overview?range=day', '/diagnostics', '/batches', '/batch?name=september', '/activity'],
     ...[...lists, '/payouts?state=&amount=12.5', '/payouts.csv?state=queued', '/payouts.csv?state=&amount=12.5'],
     ...['/payouts?q=order', '/payouts/order:2047', '/held', '/audit', '/policy'],
     ...['/board/api/queues'],
@@ -153,7 +153,7 @@ function decisionsBeside(key: string): readonly Decision[] {
 async function look(key = ''): Promise<string[]> {
   const faults: string[] = [];
   const texts = await Promise.all(
-    ['/accounts', ...pagesOf(altered), `/accounts/${healthy.platformId}/payouts`, '/metrics'].map(async (path) => {
+    ['/accounts', ...pagesOf(altered), `/accounts/${healthy.platformId}/overview`, '/metrics'].map(async (path) => {
       const response = await dashboard.ask(path);
       const text = await response.text();
       if (response.status >= 500 || /Internal error/.test(text)) faults.push(`${path}: ${response.status}`);

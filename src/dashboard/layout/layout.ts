@@ -43,7 +43,7 @@ export function layout(
         ${site.environment === undefined ? undefined : environmentBand(site.environment)}
         <header class="top">
           <div class="wrap">
-            <a href="${account?.base ?? site.root}${account ? '/payouts' : '/accounts'}"><strong>Payouts</strong></a>
+            <a href="${account?.base ?? site.root}${account ? '/overview' : '/accounts'}"><strong>Payouts</strong></a>
             ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
           </div>
         </header>
@@ -77,7 +77,7 @@ function environmentBand(environment: string): Html {
 }
 
 function alarmView({ base }: Site, alarm: string): Html {
-  return html`<aside class="alarm" aria-label="Alarm"><a href="${base}/payouts">${alarm}</a></aside>`;
+  return html`<aside class="alarm" aria-label="Alarm"><a href="${base}/overview">${alarm}</a></aside>`;
 }
 
 const RELOAD_AT_MOST_EVERY_MS = 5_000;
@@ -93,7 +93,7 @@ function navigation({ base }: Site, { search, current }: { search: string; curre
   const link = (page: PageOptions['current'], path: string, text: string): Html =>
     html`<a href="${base}${path}" ${page === current ? html`aria-current="page"` : undefined}>${text}</a>`;
   return html`<nav aria-label="Account">
-      ${link('overview', '/payouts', 'Overview')} ${link('list', '/payouts?state=', 'Payouts')}
+      ${link('overview', '/overview', 'Overview')} ${link('list', '/payouts', 'Payouts')}
       ${link('held', '/held', 'Held')} ${link('batches', '/batches', 'Batches')}
       ${link('activity', '/activity', 'Activity')} ${link('policy', '/policy', 'Policy')}
       ${link('audit', '/audit', 'Audit')} ${link('diagnostics', '/diagnostics', 'Diagnostics')}
@@ -104,7 +104,7 @@ function navigation({ base }: Site, { search, current }: { search: string; curre
         name="q"
         value="${search}"
         placeholder="payoutId, gatewayId …"
-        aria-label="Find by payoutId, gatewayId, batch, address, amount, day or reference"
+        aria-label="Find by the beginning of a payoutId, by gatewayId, batch, address, amount, day or reference"
         maxlength="256"
         autocomplete="off"
         autocapitalize="none"
@@ -127,7 +127,7 @@ function accountSwitch(site: Site | DashboardSite): Html {
         (platformId) =>
           html`<li>
             <a
-              href="${root}${accountPath(platformIds, platformId)}/payouts"
+              href="${root}${accountPath(platformIds, platformId)}/overview"
               aria-current="${platformId === shown ? 'page' : 'false'}"
               >Account ${platformId}</a
             >

@@ -19,7 +19,7 @@ const RESPOND_WITHIN_MS = 900;
 export function createAccountsPages(accounts: readonly ShownAccount[], frame: DashboardFrame, logger: Logger): Router {
   const site = ({ baseUrl }: Request): DashboardSite => ({ ...frame, root: baseUrl, now: Date.now() });
   const router = Router();
-  router.get(['/', '/payouts'], (request, response) => {
+  router.get(['/', '/overview', '/payouts'], (request, response) => {
     response.redirect(`${request.baseUrl}/accounts`);
   });
   router.get('/accounts', async (request, response) => {
@@ -91,7 +91,7 @@ function describeTrouble(accounts: readonly AccountAtAGlance[]): string | undefi
 }
 
 function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, overview }: AccountAtAGlance): Html {
-  const href = `${root}${accountPath(platformIds, platformId)}/payouts`;
+  const href = `${root}${accountPath(platformIds, platformId)}/overview`;
   return html`<tr data-key="${platformId}">
     <th scope="row"><a href="${href}">Account ${platformId}</a></th>
     ${tableCell('wraps', pulseView(pulse))}

@@ -38,7 +38,7 @@ function overviewPage(
     { title: pulse.headline, current: 'overview', ...PULSE_PAGE },
     html`${pulseCard(site, pulse, observation, { stats, isSigned: site.isSigned ?? false, lastSendAgoMs, pace: [pace.rate, pace.end].filter((text) => text !== undefined) })}
     ${stateTiles(site, stats)} ${needsSection(site, overview, shown)} ${figuresSection(site, { ...overview, pace })}
-    ${picturesSection(statistics, stats.queued, range, `${site.base}/payouts`, wallNow)}`,
+    ${picturesSection(statistics, stats.queued, range, `${site.base}/overview`, wallNow)}`,
   );
 }
 

@@ -22,25 +22,14 @@ import { messagePage } from '../respond.js';
 import { activityPage, actPage } from './activity-page.js';
 import { batchesPage, batchPage, LISTED_BATCHES, uncountedPage } from './batch-page.js';
 import { listPage } from './list-page.js';
-import {
-  findListed,
-  LIST_FIELDS,
-  LISTED_ON_PAGE,
-  type ListQuery,
-  readListQuery,
-  understandSearch,
-} from './list-query.js';
+import { findListed, LISTED_ON_PAGE, type ListQuery, readListQuery, understandSearch } from './list-query.js';
 import { payoutPage } from './payout-page.js';
 
 /** Pages to find payouts: search, lists, payout, batch, activity. The next router gets unknown paths. */
 export function createFindPages(context: PageContext): Router {
   const pages = new FindPages(context);
   const router = Router();
-  router.get('/payouts', async (request, response, next) => {
-    const show = pages.choose(request);
-    if (show === undefined) next();
-    else await show(request, response);
-  });
+  router.get('/payouts', (request, response) => pages.choose(request)(request, response));
   router.get('/payouts.csv', (request, response) => pages.sendCsv(request, response));
   router.get('/payouts/*payoutId', (request, response) =>
     pages.showPayout(request, response, request.params.payoutId.join('/')),
@@ -78,12 +67,11 @@ class FindPages {
     this.#ledger = context.ledger;
   }
 
-  choose({ query }: Request): Page | undefined {
+  choose({ query }: Request): Page {
     const { payoutId, q } = query;
     if (typeof payoutId === 'string') return (request, response) => this.showPayout(request, response, payoutId);
     if (typeof q === 'string' && q.trim() !== '')
       return (request, response) => this.#search(request, response, q.trim());
-    if (!LIST_FIELDS.some((field) => field in query)) return undefined;
     return (request, response) => this.#showList(request, response);
   }
 
@@ -176,7 +164,8 @@ class FindPages {
 
   async showAct(request: Request, response: Response): Promise<void> {
     const { id, offset = '0' } = request.query;
-    const isPage = typeof id === 'string' && /^\d{1,16}-\d{1,16}$/.test(id) && /^\d{1,6}$/.test(String(offset));
+    const isAct = typeof id === 'string' && /^\d{1,16}-\d{1,16}$/.test(id);
+    const isPage = isAct && typeof offset === 'string' && /^\d{1,6}$/.test(offset);
     const { connection } = this.#ledger;
     const first = Number(offset);
     const end = first + LISTED_ON_PAGE;
@@ -204,7 +193,9 @@ class FindPages {
     else if (isBatch) response.redirect(`${request.baseUrl}${batchPath(text)}`);
     else {
       const { currencies } = await readGatewayFacts(connection);
-      const query = readListQuery(understandSearch(text, currencies));
+      const meant = understandSearch(text, currencies);
+      const isVague = 'reference' in meant || 'address' in meant;
+      const query = (isVague && (await this.#findPrefix(text))) || readListQuery(meant);
       if (query === undefined || Object.keys(query.problems).length > 0) {
         const message = `No payout has the id, the payment or the reference “${text}”.`;
         response
@@ -212,6 +203,14 @@ class FindPages {
           .send(messagePage(this.#context.site(request), { title: 'Nothing found', text: message, search: text }));
       } else await this.#sendList(request, response, query, text);
     }
+  }
+
+  /** What may be a part of something else is the beginning of a payoutId, if there is one that begins so. */
+  async #findPrefix(text: string): Promise<ListQuery | undefined> {
+    const query = readListQuery({ id: text });
+    if (query === undefined || 'id' in query.problems) return undefined;
+    const { payouts, unreadable, next } = await findListed(this.#ledger.connection, query, { limit: 1 });
+    return payouts.length + unreadable.length > 0 || next !== undefined ? query : undefined;
   }
 
   async #showList(request: Request, response: Response): Promise<void> {

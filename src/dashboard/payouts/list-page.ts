@@ -52,6 +52,7 @@ export function listPage(site: Site, list: PayoutList, shown: Shown): string {
 }
 
 const NAMES: Readonly<Record<ListField, string>> = {
+  id: 'payoutId',
   state: 'state',
   batch: 'batch',
   address: 'address',
@@ -84,10 +85,11 @@ function nothingText({ after, texts, problems }: ListQuery, { next }: ListedPayo
 }
 
 function otherMeanings({ base }: Site, { texts }: ListQuery, search: string): Html {
-  const meanings: readonly ListField[] = ['reference', 'address', 'amount', 'batch'];
+  const meanings: readonly ListField[] = ['id', 'reference', 'address', 'amount', 'batch'];
   const others = meanings.filter((field) => !(field in texts));
   const [taken = 'reference'] = Object.keys(texts) as ListField[];
-  const name = taken === 'since' ? 'day of the last change' : NAMES[taken];
+  const name =
+    taken === 'since' ? 'day of the last change' : taken === 'id' ? 'the beginning of a payoutId' : NAMES[taken];
   return html`<p class="above">
     No payout, payment or batch is called “<bdi>${search}</bdi>”; searched as ${name}. Search as
     ${others.map((field, index) => html`${index === 0 ? '' : ', '}<a href="${base}${listPath({ [field]: search })}">${NAMES[field]}</a>`)}
@@ -121,6 +123,7 @@ interface Input {
 }
 
 const INPUTS: readonly Input[] = [
+  { field: 'id', label: 'payoutId', type: 'text', hint: 'its beginning' },
   { field: 'address', label: 'Address', type: 'text', hint: 'whole; its tag may be left out' },
   { field: 'amount', label: 'Amount', type: 'text', hint: 'exact, such as 12.5' },
   { field: 'reference', label: 'Reference', type: 'text', hint: 'a part of it' },
@@ -136,13 +139,13 @@ const INPUTS: readonly Input[] = [
 function findForm({ base }: Site, { texts, problems }: Pick<ListQuery, 'texts' | 'problems'>, isSearch: boolean): Html {
   const isOpen = !isSearch && Object.keys(texts).some((field) => field !== 'state');
   return html`<details class="card filter" ${isOpen ? html`open` : undefined}>
-    <summary>Filter <span class="quiet">by address, amount, reference, batch, day</span></summary>
+    <summary>Filter <span class="quiet">by payoutId, address, amount, reference, batch, day</span></summary>
     <form action="${base}/payouts">
       ${stateSelect(texts.state)}
       ${INPUTS.map((input) => inputField(input, texts[input.field] ?? '', problems[input.field]))}
       <div class="buttons">
         <button class="primary">Show payouts</button>
-        <a href="${base}/payouts?state=">Clear</a>
+        <a href="${base}/payouts">Clear</a>
       </div>
     </form>
   </details>`;

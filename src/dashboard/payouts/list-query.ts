@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { DAY_MS, systemClock } from '../../base/clock.js';
-import { amountField } from '../../base/fields.js';
+import { amountField, payoutIdField } from '../../base/fields.js';
 import { findPayouts, listPayouts, type PayoutFilter, type UnreadablePayout } from '../../ledger/payout-queries.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -22,6 +22,7 @@ function isDay(text: string): boolean {
 }
 
 const RULES = {
+  id: payoutIdField,
   state: z.enum(PAYOUT_STATES as readonly [PayoutState, ...PayoutState[]], 'must be a state'),
   batch: batchField,
   address: z
@@ -34,7 +35,7 @@ const RULES = {
   until: dayField,
 } as const;
 
-export const LIST_FIELDS = Object.keys(RULES) as readonly ListField[];
+const LIST_FIELDS = Object.keys(RULES) as readonly ListField[];
 export type ListField = keyof typeof RULES;
 
 export interface ListQuery {
@@ -63,9 +64,10 @@ export function readListQuery(query: Request['query']): ListQuery | undefined {
   return { texts, problems, filter: toFilter(values), after };
 }
 
-function toFilter({ since, until, state, ...rest }: Partial<Record<ListField, string>>): PayoutFilter {
+function toFilter({ id, since, until, state, ...rest }: Partial<Record<ListField, string>>): PayoutFilter {
   return {
     ...rest,
+    idPrefix: id,
     state: state as PayoutState | undefined,
     since: since === undefined ? undefined : Date.parse(since),
     // The last day is included.

@@ -32,9 +32,9 @@ it('payouts dashboard redirects and links under PAYOUT_DASHBOARD_PATH, also if a
   const [, url = ''] = await dashboard.waitForOutput(/Dashboard on (http:\/\/127\.0\.0\.1:\d+\/admin\/pay\/)\n/);
   for (const asked of [url, new URL('/', url)]) {
     const response = await fetch(asked, { redirect: 'manual' });
-    expect([response.status, response.headers.get('location')]).toEqual([302, '/admin/pay/payouts']);
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/admin/pay/overview']);
   }
-  const page = await (await fetch(new URL('/payouts', url))).text();
+  const page = await (await fetch(new URL('/overview', url))).text();
   expect(page).toContain('<bdi>staging</bdi>');
   for (const [, link] of page.matchAll(/(?:href|src)="(?!data:|#|")([^"]+)/g)) expect(link).toMatch(/^\/admin\/pay\//);
   dashboard.kill('SIGTERM');

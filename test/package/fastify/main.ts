@@ -12,8 +12,8 @@ async function main() {
   addDashboard(app, redis.url, 'hunter2-0123456789');
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const authorization = `Basic ${btoa('payouts:hunter2-0123456789')}`;
-  assert.equal((await fetch(`${url}/admin/payouts`)).status, 401);
-  assert.equal((await fetch(`${url}/admin/payouts`, { headers: { authorization } })).status, 200);
+  assert.equal((await fetch(`${url}/admin/overview`)).status, 401);
+  assert.equal((await fetch(`${url}/admin/overview`, { headers: { authorization } })).status, 200);
   assert.equal((await fetch(`${url}/admin/style.css`, { headers: { authorization } })).status, 200);
   for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
     const headers = { authorization, 'content-type': type };
