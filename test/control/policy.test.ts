@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { decide, toHold } from '../../src/control/policy/decide.js';
+import { decide, describePolicy, toHold } from '../../src/control/policy/decide.js';
 import { parseOfficeHours } from '../../src/control/policy/office-hours.js';
 import { parsePolicy, type Policy } from '../../src/control/policy/policy.js';
 import type { PolicyWorld, Verdict } from '../../src/control/policy/rule.js';
@@ -37,6 +37,19 @@ const withRule = (rule: string) =>
 const problemsOf = (text: string) => findProblems(() => read(text));
 
 describe('a policy', () => {
+  it('is said in words, each rule with who must approve, and what no rule covers', () => {
+    const meanings = describePolicy(read(FULL));
+    expect(meanings.map(({ rule }) => rule)).toEqual([...read(FULL).rules.map(({ name }) => name), 'default']);
+    expect(meanings.at(-1)?.meaning).toBe('a payout that no rule with a cap covers: it is held');
+    const asked = meanings.filter(({ meaning }) => /needs 2 approvals by finance/.test(meaning));
+    expect(asked.length).toBeGreaterThan(0);
+    for (const { meaning } of asked) expect(meaning).toMatch(/ \(alice, bob, carol\)$/);
+    expect(describePolicy(read(withRule(`cap: { usd: "5", within: 1h }, over: wait`)))).toEqual([
+      { rule: 'a', meaning: 'every payout: at most 5.00 USD in any 1 h, else it waits until there is room' },
+      { rule: 'default', meaning: 'a payout that no rule is about: it is sent' },
+    ]);
+  });
+
   it('is read with every kind of rule, exactly', () => {
     const policy = read(FULL);
     expect(policy).toMatchObject({ platformId: 4242, uncovered: 'hold', approvalsExpireAfterMs: 86_400_000 });

@@ -148,7 +148,9 @@ it('the page of a payout says who signed and approved it, and what each rule say
   await approve('p', '--reason', 'ticket 9');
   const buckets = [{ bucket: '', spent: '95', wanted: '0', ratio: 0.95 }];
   const hour = { rule: 'hour', unit: 'amount', limit: '100', withinMs: 3_600_000, per: null, unknown: null } as const;
-  await report({ rules: [{ ...hour, buckets }] });
+  const meaning = 'a payout in currency 7: at most 5 each, else it needs 2 approvals by finance (Ann, Bob)';
+  await report({ rules: [{ ...hour, buckets }], meanings: [{ rule: 'four-eyes', meaning }] });
+  expect(await readText(plain, '/policy')).toContain(`four-eyes ${meaning}`);
   const { redis, key, keys } = redisOf('altered');
   await rig.hold('altered');
   await redis.hset(key, { amount: '1250' });

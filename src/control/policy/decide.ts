@@ -6,6 +6,7 @@ import {
   describeRule,
   matches,
   mayCover,
+  type PolicyRule,
   type PolicySubject,
   type PolicyWorld,
   type Verdict,
@@ -85,6 +86,22 @@ export interface RuleVerdict {
   readonly meaning: string;
   readonly text: string;
   readonly verdict?: Verdict;
+}
+
+/** Every rule in words, in the file's order, then what becomes of a payout that no cap covers. */
+export function describePolicy({ rules, groups, uncovered }: Policy): { rule: string; meaning: string }[] {
+  const persons = (rule: PolicyRule): string => {
+    const { over } = rule;
+    return over.kind === 'approve' ? ` (${[...(groups.get(over.by) ?? [])].join(', ')})` : '';
+  };
+  const meaning =
+    uncovered === 'hold'
+      ? 'a payout that no rule with a cap covers: it is held'
+      : 'a payout that no rule is about: it is sent';
+  return [
+    ...rules.map((rule) => ({ rule: rule.name, meaning: `${describeRule(rule)}${persons(rule)}` })),
+    { rule: DEFAULT_RULE, meaning },
+  ];
 }
 
 /** The verdict of every rule, in the file's order, then the hold of a payout that no cap covers. */

@@ -3,6 +3,7 @@ import { every, isAborted } from '../../base/clock.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
 import type { ControlAccount, PolicedRuntime } from '../control-runtime.js';
+import { describePolicy } from '../policy/decide.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';
 import { isInDollars } from '../policy/rule.js';
@@ -76,7 +77,8 @@ export class AccountPolicy {
     const ratesMissingSince = isMissing ? this.#asksSince : null;
     const all = this.#releaser.held;
     const [held, heldWithoutRule] = [all.filter(({ rule }) => rule !== ''), all.filter(({ rule }) => rule === '')];
-    return { hash, at: clock.wallNow(), rules: usage, held, heldWithoutRule, ratesAt, ratesMissingSince };
+    const meanings = describePolicy(current.policy);
+    return { hash, at: clock.wallNow(), rules: usage, held, heldWithoutRule, meanings, ratesAt, ratesMissingSince };
   }
 
   async standBy(end: AbortSignal): Promise<void> {

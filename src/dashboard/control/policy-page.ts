@@ -42,7 +42,7 @@ export function policyPage(
 }
 
 function reportView({ base }: Site, report: PolicyReport, now: number, currencies: readonly Currency[]): Html {
-  const { hash, at, rules, held } = report;
+  const { hash, at, rules, held, meanings = [] } = report;
   const ageMs = Math.max(0, now - at);
   const rates = describeRates(report, now);
   return html`<p class="${ageMs > CURRENT_FOR_MS ? 'trouble' : 'quiet'}">
@@ -66,10 +66,26 @@ function reportView({ base }: Site, report: PolicyReport, now: number, currencie
             </ul>`
       }
     </section>
+    ${meanings.length > 0 && rulesSection(meanings)}
     <section class="list" aria-labelledby="windows-title">
       <h2 id="windows-title">Windows</h2>
       ${rules.length === 0 ? html`<p class="card quiet">No rule has a window.</p>` : windowsTable(rules, currencies)}
     </section>`;
+}
+
+function rulesSection(meanings: NonNullable<PolicyReport['meanings']>): Html {
+  const rows = meanings.map(
+    ({ rule, meaning }) =>
+      html`<tr data-key="${rule}">
+        <th scope="row"><bdi>${rule}</bdi></th>
+        ${tableCell('wraps', html`<bdi>${meaning}</bdi>`)}
+      </tr>`,
+  );
+  return html`<section class="list" aria-labelledby="rules-title">
+    <h2 id="rules-title">Every rule, in words</h2>
+    ${table('What each rule means', ['Rule', 'What it means'], rows)}
+    <p class="quiet">All are checked, and the strictest counts. What equals a limit passes.</p>
+  </section>`;
 }
 
 const MEANING: Readonly<Record<string, string>> = {

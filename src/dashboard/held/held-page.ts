@@ -43,7 +43,8 @@ function columnsOf(whoSaid: HeldList['whoSaid']): readonly Column[] {
   return [
     AMOUNT,
     { title: 'Held by', cell: ({ held }) => holdName(held) },
-    { title: 'Why', cell: ({ held }) => held?.message ?? 'not known' },
+    // Whole: what is missing stands at its end.
+    { title: 'Why', className: 'wraps', cell: ({ held }) => html`<bdi>${held?.message ?? 'not known'}</bdi>` },
     { title: 'To be sent, it needs', cell: neededFor },
     { title: 'Who said what', cell: (payout) => describeSaid(whoSaid(payout)) },
     { title: 'Until', cell: ({ held }) => held?.until && storedTime(held.until) },

@@ -22,6 +22,7 @@ const policyReport = z.object({
   rules: z.array(ruleUsage),
   held: z.array(heldCount),
   heldWithoutRule: z.array(heldCount).default([]),
+  meanings: z.array(z.object({ rule: z.string(), meaning: z.string() })).default([]),
   ratesAt: storedTime.nullable(),
   ratesMissingSince: storedTime.nullable().default(null),
 });
@@ -75,6 +76,8 @@ export interface PolicyReport {
   readonly held: readonly HeldCount[];
   /** What a signature or the send journal holds: the rule is empty, the reason is `signature` or `journal`. */
   readonly heldWithoutRule?: readonly HeldCount[];
+  /** Every rule in words, in the order of the file; the last is of payouts that no cap covers. */
+  readonly meanings?: readonly { readonly rule: string; readonly meaning: string }[];
   /** When the oldest rate in use was fetched, wall clock, ms; null if none was, or no rule needs dollars. */
   readonly ratesAt: number | null;
   /** Since when rates are missing, wall clock, ms; null if they are not. */
