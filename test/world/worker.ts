@@ -171,7 +171,7 @@ export function makeWorker({
             return lookUps.ledger.recordFound(...args);
           },
         },
-    ...{ audience: AUDIENCE, observer: noObserver, settings: { pollRate: POLL_RATE } },
+        ...{ audience: AUDIENCE, observer: noObserver, settings: { pollRate: POLL_RATE } },
         publishEvidence: async () => Promise.resolve(),
       }));
 
