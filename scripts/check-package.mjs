@@ -98,7 +98,7 @@ async function checkFreshInstall(filename) {
     problems.push(...findMissing(JSON.parse(await run('npm', ['sbom', '--sbom-format=cyclonedx'], fresh)).components));
     const installed = join(fresh, 'node_modules', manifest.name);
     const compose = readFileSync(join(installed, 'docker-compose.yml'), 'utf8');
-    const [, ...examples] = compose.match(/.*\/examples\/[\w.-]+/g).map((line) => line.split('./').at(-1));
+    const examples = compose.match(/.*\/examples\/[\w.-]+/g).map((line) => line.split('./').at(-1));
     const files = ['.env.example', 'deploy/docker/Dockerfile', ...examples];
     problems.push(...files.filter((file) => !existsSync(join(installed, file))).map((file) => `${file} is missing`));
     // As the Dockerfile does.
