@@ -66,7 +66,7 @@ it.each<[string, Respond | undefined]>([
 ])('while the receiver %s, it is tried once a second, and all goes on soon after it is back', async (_, respond) => {
   const port = await findFreePort();
   const down = respond && (await startReceiver(port));
-  if (down !== undefined) down.respond = respond;
+  if (down !== undefined && respond !== undefined) down.respond = respond;
   const attempts = notify(`http://127.0.0.1:${port}/hook`);
   await enqueueFor(1);
   await until('it was tried', () => attempts() >= 1);
