@@ -16,6 +16,16 @@ const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
 const HEADER = 'payout_id,payment_id,amount,address_to';
 const csv = async (...rows: string[]) => cli.file('payouts.csv', HEADER, ...rows);
 
+/** The built program at a terminal of its own. @returns what the terminal showed, each gap as one space */
+async function importAtTerminal(file: string, answer: string) {
+  const env = { REDIS_URL: testRedisUrl(), TERM: 'xterm', ...cli.env };
+  const importing = [process.execPath, findBuiltProgram(), 'import', file].join(' ');
+  const given = { env, input: `${answer}\n`, inputStaysOpen: true } as const;
+  // `script` makes the terminal.
+  const { code, stdout } = await startProgram('script', ['-qec', importing, '/dev/null'], given).result;
+  return { code, shown: stdout.replace(/\s+/g, ' ') };
+}
+
 /** The errors of a dry run. */
 async function errorsOf(file: string, ...args: string[]) {
   const { code, stderr } = await cli.run('import', file, '--dry-run', ...args);
@@ -303,6 +313,18 @@ it('TRON addresses with the id of BTC are errors, and more BTC than there is is 
   expect(stdout).toContain('Network not checked of 1 payout: it is a name, and no address of Tron.\n');
 });
 
+it('a process at a terminal says above its question that a file needs more than there is', async () => {
+  const currencies = [{ paymentId: 1, name: 'BTC', usdRate: '64250.5', network: 'Bitcoin', chain: 'Bitcoin' as const }];
+  await writeGatewayFacts(
+    cli.ledger.connection,
+    { currencies, currenciesAt: Date.now(), isWhole: true },
+    { balance: [{ paymentId: 1, symbol: undefined, amount: '1.5' }], balanceAt: Date.now() },
+  );
+  const { code, shown } = await importAtTerminal(await csv(`p-1,1,1,${BTC}`, `p-2,1,0.6,${BTC}`), 'n');
+  expect(shown).toMatch(/ 1\.6 BTC 102,800\.8 .*these payouts need 1\.6 BTC: more than there is\. .*\[y\/N\]/);
+  expect([code, ...(await cli.states('p-1', 'p-2'))]).toEqual([1, undefined, undefined]);
+}, 60_000);
+
 it('the same rows under new ids are said, in a dry run and before the question', async () => {
   const rows = (prefix: string) => ['5', '6', '7'].map((amount, index) => `${prefix}-${index},6,${amount},TX,Rent`);
   const file = async (prefix: string, ...more: string[]) =>
@@ -322,20 +344,12 @@ it('a process at a terminal says the same rows under new ids above its question,
   const file = async (prefix: string) => cli.file(`${prefix}.csv`, `${HEADER},reference`, ...rows(prefix));
   await cli.ok('import', await file('may'), '--yes');
   const again = await file('again');
-  const env = { REDIS_URL: testRedisUrl(), TERM: 'xterm', ...cli.env };
-  const importing = [process.execPath, findBuiltProgram(), 'import', again].join(' ');
   for (const [answer, code, state] of [
     ['n', 1, undefined],
     ['y', 0, 'queued'],
   ] as const) {
-    // It makes a terminal for the command.
-    const asked = startProgram('script', ['-qec', importing, '/dev/null'], {
-      env,
-      input: `${answer}\n`,
-      inputStaysOpen: true,
-    });
-    const { code: ended, stdout } = await asked.result;
-    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+    const { code: ended, shown } = await importAtTerminal(again, answer);
+    expect(shown).toMatch(
       /Warning: 2 of these rows have the address, amount and reference of payouts of the last 30 days with other ids, such as may-\d \(queued\)\. .*\[y\/N\]/,
     );
     expect([answer, ended, ...(await cli.states('again-0'))]).toEqual([answer, code, state]);
