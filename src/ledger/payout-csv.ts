@@ -29,6 +29,7 @@ export const REQUIRED_CSV_COLUMNS: readonly CsvColumn[] = ['payout_id', 'payment
 /** The additional columns of `payouts list --csv`: the payout's result. */
 export const RESULT_COLUMNS = {
   state: 'state',
+  final: 'final',
   gateway_id: 'gatewayId',
   txhash: 'txhash',
   fee: 'fee',
@@ -99,6 +100,7 @@ export function formatCsvRows(
       const { metadata, ...texts } = payout;
       const fields: Readonly<Record<string, unknown>> = {
         ...texts,
+        final: String(payout.final),
         message: lastMessage(payout),
         ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
       };

@@ -246,6 +246,10 @@ describe('a CSV file', () => {
       { payout_id: "'-2+3", ...given },
     ]);
     await account.ledger.change({ payoutId: '-2+3', from: 'queued', to: 'cancelled' });
+    expect(await download('state=')).toMatchObject([
+      { state: 'cancelled', final: 'true' },
+      { state: 'rejected', final: 'false' },
+    ]);
   });
 
   it.each([';=1+1', '; =1', 'a;=1', '\uff1d1+1', 'a\t=1', "';=1", ' =1'])('quotes %j, and reads it again', (text) => {
