@@ -1,9 +1,12 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
+import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
+import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
+import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { cents, numbered } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';
 import { startProgram } from '../support/cli.js';
@@ -145,6 +148,14 @@ save ""
 `;
 
 const ACCOUNT = 4242;
+const APPROVED_ABOVE_A_CENT = `version: 1
+platformId: "${ACCOUNT}"
+default: send
+groups: { finance: [ann, bob] }
+approvals: { requestedBy: any }
+rules:
+  - { name: four-eyes, when: { paymentId: ["1"] }, cap: { amount: "0.01" }, over: { approve: { by: finance, quorum: 1 } } }
+`;
 const SECRET_KEY = 'k-old-0123456789';
 const LATER = { paymentId: 1, amount: '1', addressTo: 'wallet-later', notBefore: '2099-01-01T00:00:00Z' };
 
@@ -160,18 +171,26 @@ beforeEach(async () => {
 });
 afterEach(async () => sandbox.close());
 
-const openProducer = (redisUrl: string) => closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT }));
+const openProducer = (redisUrl: string, signing: Pick<PayoutProducerOptions, 'signer' | 'audience'> = {}) =>
+  closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT, ...signing }));
 
-/** Runs the blocks of a page marked `sh`. @param before - what its words say has to happen before a block */
+/**
+ * Runs the blocks of a page marked `sh`.
+ * @param before - what its words say has to happen before a block
+ * @returns what they printed
+ */
 async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}) {
   const text = await readFile(new URL(`../../docs/runbooks/${page}.md`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
   expect(blocks).not.toEqual([]);
+  let printed = '';
   for (const [index, block] of blocks.entries()) {
     await before[index]?.();
     const { code, output } = await host.shell(block);
     if (code !== 0) throw new Error(`This block ended with ${String(code)}:\n${block}\n${output}`);
+    printed += output;
   }
+  return printed;
 }
 
 const enqueue = async (count: number, prefix: string) => producer.enqueueMany(cents(numbered(count, prefix)));
@@ -214,6 +233,52 @@ it('move to another Redis', async () => {
   await untilCompleted(4, openProducer(host.newRedisUrl));
   expectPace(sandbox, ACCOUNT);
 });
+
+it('act on a stolen key', async () => {
+  const [shop, stolen, operator] = [testKey(1), testKey(2), testKey(3)];
+  const writeKeys = async (revoked: boolean) =>
+    writeKeyring(host.path('etc/payouts/keys.json'), [
+      keyEntry(shop),
+      keyEntry(stolen, { name: 'ann-laptop', role: 'approver', person: 'ann', revoked }),
+      keyEntry(testKey(4), { name: 'bob', role: 'approver', person: 'bob' }),
+      keyEntry(operator, { name: 'olga', role: 'operator', person: 'olga' }),
+    ]);
+  await writeKeys(false);
+  await writePrivateKey(host.path('ann-laptop.pem'), stolen);
+  await writePrivateKey(host.path('olga.pem'), operator);
+  await writeFile(host.path('etc/payouts/policy.yaml'), APPROVED_ABOVE_A_CENT, { mode: 0o600 });
+  const settings = ['PAYOUT_KEYS_FILE=/etc/payouts/keys.json', 'PAYOUT_POLICY_FILE=/etc/payouts/policy.yaml'];
+  await host.shell(`printf '%s\\n' ${settings.join(' ')} PAYOUT_AUDIENCE=${TEST_AUDIENCE} >> /etc/payouts/payouts.env`);
+  await host.shell('systemctl start payouts-worker');
+  const log = async () => readFile(host.path('run/payouts-worker.log'), 'utf8');
+  // What was signed before the worker's journal was begun is held.
+  await until('it sends', async () => (await log()).includes('acquired sender lease'));
+
+  const signing = openProducer(host.redisUrl, { signer: keySigner('shop', shop), audience: TEST_AUDIENCE });
+  const payout = { ...LATER, amount: '0.02', notBefore: undefined };
+  await signing.enqueueMany([
+    { ...payout, payoutId: 'invoice-77' },
+    { ...payout, payoutId: 'invoice-78', notBefore: new Date(Date.now() + 86_400_000).toISOString() },
+  ]);
+  const approved = await host.shell('payouts approve invoice-77 invoice-78 --key ann-laptop.pem --yes');
+  expect(approved).toMatchObject({ code: 0 });
+  await untilCompleted(1, signing);
+  const followed = await follow('key-stolen', {
+    1: async () => {
+      await writeKeys(true);
+      await host.shell('kill -HUP $(cat run/payouts-worker.pid)');
+      await until('the worker has it', async () => (await log()).includes('the keyring was read again'));
+    },
+  });
+  expect(followed).toMatch(/ann-laptop .*revoked/);
+  expect(followed).toMatch(/invoice-77 [^]*invoice-78 |invoice-78 [^]*invoice-77 /);
+  expect(await signing.get('invoice-78')).toMatchObject({ state: 'cancelled' });
+  // An approval by the revoked key counts no more, and what needs none is paid.
+  await signing.enqueueMany([{ ...payout, payoutId: 'needs-one' }, ...cents(['needs-none'])]);
+  await untilCompleted(2, signing);
+  expect(await signing.get('needs-one')).toMatchObject({ state: 'held', held: { rule: 'four-eyes' } });
+  expect(sandbox.stats(ACCOUNT).arrivals).toBe(2);
+}, 120_000);
 
 it('back up and restore Redis', async () => {
   await startWorker();
