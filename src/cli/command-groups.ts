@@ -41,6 +41,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/change-commands.js')).defineCancelCommand,
       },
       {
+        usage: 'hold [options] [payoutIds...]',
+        description: 'keep queued payouts from being sent until they are released',
+        load: async () => (await import('./commands/change-commands.js')).defineHoldCommand,
+      },
+      {
         usage: 'retry [options] [payoutIds...]',
         description: 'put rejected payouts back into the queue',
         load: async () => (await import('./commands/change-commands.js')).defineRetryCommand,

@@ -8,7 +8,7 @@ import { type LedgerKeys, shortGatewayId } from './keys.js';
 import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './payout-queries.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields, toTxhashField } from './payout-record.js';
-import { type Actor, type NewPayout, type Payout, toLine } from './payout.js';
+import { type Actor, type NewPayout, type Payout, toHeldField, toLine } from './payout.js';
 import { parseRejection, type RejectionOf, type ReplicasSeen } from './sender-ledger.js';
 import { type OutboxEntry, parseOutboxMember, type PayoutState, reachableFrom, type StateWithJob } from './states.js';
 
@@ -382,7 +382,7 @@ async function changePayouts(
   const { from, to, by = '', reason = '', isOneAct, source = '', payouts } = changes;
   const receipt = payouts[0]?.receipt;
   const at = receipt === undefined ? clock.wallNow() : Date.parse(receipt.at);
-  const inputs = payouts.map((payout) => toScriptInput(keys, payout, to, by !== ''));
+  const inputs = payouts.map((payout) => toScriptInput(keys, payout, to, { by, reason }));
   const about = { by: toLine(by), reason: toLine(reason), oneAct: Number(isOneAct), source: toLine(source) };
   const args = { at, from, to, ...about };
   const touched = inputs.flatMap((input) => input.keys);
@@ -394,25 +394,32 @@ async function changePayouts(
   });
 }
 
-/** @param isVouchedFor - an operator names the payment */
 function toScriptInput(
   keys: LedgerKeys,
   change: PayoutChange,
   to: PayoutState,
-  isVouchedFor: boolean,
+  { by, reason }: Actor,
 ): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
   const { payoutId, attempt = '', gatewayId = '', txhash, fee, message, act = '', receipt } = change;
   const fields = Object.entries({
     fee,
     message: message === undefined ? undefined : toLine(message),
     txhash: gatewayId !== '' && to !== 'unknown' ? toTxhashField({ gatewayId, txhash }) : undefined,
-    vouchedGatewayId: to === 'in_progress' && isVouchedFor && gatewayId !== '' ? gatewayId : undefined,
+    vouchedGatewayId: to === 'in_progress' && by !== '' && gatewayId !== '' ? gatewayId : undefined,
   }).flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
   if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
+  if (to === 'held') fields.push(...holdFields(by, reason));
   return {
     keys: [keys.payout(payoutId), ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)])],
     args: [attempt, gatewayId, act, fields.length, ...fields],
   };
+}
+
+/** The second stays while another check holds the payout, too. */
+function holdFields(by: string, reason: string): string[] {
+  const message = `${by} holds it: ${reason}. Only \`payouts release\` ends that`;
+  const held = toHeldField({ kind: 'person', reason: 'by_hand', message, isTampering: false });
+  return ['held', held, 'byHand', held];
 }
 
 /** @param now - wall clock, ms, for the text */

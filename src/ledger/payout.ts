@@ -187,7 +187,7 @@ export interface HistoryEntry {
 /** Why a payout is held. */
 export interface HeldFor {
   /** Which check holds it. */
-  readonly kind: 'signature' | 'journal' | 'rejection' | 'policy';
+  readonly kind: 'signature' | 'journal' | 'rejection' | 'policy' | 'person';
   /** A word for programs, such as `expired`. */
   readonly reason: string;
   /** For operators: what is wrong, and what to do about it. */
@@ -332,7 +332,7 @@ export interface Hold extends HeldFor {
 
 /** An unreadable field still holds the payout. */
 const heldSchema = z.object({
-  kind: z.enum(['signature', 'journal', 'rejection', 'policy']).catch('signature'),
+  kind: z.enum(['signature', 'journal', 'rejection', 'policy', 'person']).catch('signature'),
   reason: z.string().catch('unreadable'),
   message: z.string().catch('why it is held cannot be read: someone has altered its record in Redis'),
   rule: z.string().optional().catch(undefined),

@@ -42,7 +42,7 @@ const STATES = {
   },
   held: {
     code: 'h',
-    meaning: 'not sent now: its signature, the send journal or the policy holds it',
+    meaning: 'not sent now: its signature, the send journal, the policy or a person holds it',
     final: false,
     needsJob: false,
     queue: null,
@@ -194,6 +194,9 @@ export type WatchedState = StatesWith<'isAgeWatched', true>;
 /** The states in which nothing was paid, and nothing is on its way. */
 export const UNSENT_STATES: readonly PayoutState[] = statesWith('isUnsent', true);
 
+/** A person may hold what the worker could send by itself, or once a rule lets it pass. */
+export const HOLDABLE_STATES: readonly PayoutState[] = ['queued', 'held'];
+
 export const OPERATOR_STATES: readonly PayoutState[] = statesWith('waitsFor', 'operator');
 
 /** States that a payout does not leave without an operator. */
@@ -260,7 +263,7 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'queued',
     to: 'held',
-    when: 'the worker finds that it may not be sent: signature, journal or policy',
+    when: 'the worker finds that it may not be sent: signature, journal or policy; or a person holds or rejects it',
   },
   {
     from: 'held',

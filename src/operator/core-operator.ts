@@ -2,9 +2,9 @@ import { ClosedError, InvalidInputError } from '../base/errors.js';
 import { bindingOf, GATEWAY_APIS, type GatewayApi } from '../base/settings.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
-import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { type PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';
 import { type Actor, parseActor, type Payout, requirePayoutId } from '../ledger/payout.js';
-import type { PayoutState } from '../ledger/states.js';
+import { HOLDABLE_STATES, type PayoutState } from '../ledger/states.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './adopt-ledger.js';
 import { changeOnePayout } from './change-payouts.js';
@@ -60,6 +60,20 @@ export class CoreOperator {
   async retry(payoutId: string, actor: Actor): Promise<Payout> {
     requirePayoutId(payoutId);
     return changeOnePayout(this.#use(), { payoutId, from: 'rejected', to: 'queued' }, parseActor(actor), this.#signer);
+  }
+
+  /**
+   * Holds a queued payout, or one that a rule holds: it is not sent, whatever the policy, approvals or a new signature say,
+   * until {@link release}. Who can write to Redis can end it; with keys, a signed rejection cannot be undone so.
+   * @returns the payout, `held`
+   * @throws ConflictError if it is neither `queued` nor `held`
+   */
+  async hold(payoutId: string, actor: Actor): Promise<Payout> {
+    requirePayoutId(payoutId);
+    const account = this.#use();
+    const { state } = await account.ledger.require(payoutId);
+    if (!HOLDABLE_STATES.includes(state)) throw wrongStateError(payoutId, state, HOLDABLE_STATES, 'held');
+    return changeOnePayout(account, { payoutId, from: state, to: 'held' }, parseActor(actor));
   }
 
   /**

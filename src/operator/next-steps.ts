@@ -40,6 +40,7 @@ const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
   journal: 'The message names what the send journal lacks.',
   rejection: 'A rejection that stands holds it again.',
   policy: 'The message names the rule that holds it.',
+  person: 'The message names the person who holds it, and why.',
 };
 
 /** A release with a statement is signed. */
@@ -138,6 +139,10 @@ function stepsOf(payout: PayoutSituation): readonly Step[] {
     case 'queued':
       return [
         { when: 'It should not be paid after all.', command: toCommand('cancel', payoutId, ['--reason', 'WHY']) },
+        {
+          when: 'It should not be sent before someone has looked at it: a release queues it again.',
+          command: toCommand('hold', payoutId, ['--reason', 'WHY']),
+        },
       ];
     case 'sending':
       return [

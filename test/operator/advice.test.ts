@@ -86,7 +86,7 @@ it('nextSteps names the commands for each state, and who has to approve', () => 
     unknown: ['resolve # --sent --gateway-id GATEWAY_ID', 'resolve # --not-sent --attempt 3', 'resolve # --write-off'],
     rejected: ['retry #', 'cancel #'],
     held: ['release #', 'cancel #'],
-    queued: ['cancel #'],
+    queued: ['cancel #', 'hold #'],
   })) {
     const full = (command: string) => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
     expect(commandsOf(state as PayoutState)).toEqual(commands.map(full));

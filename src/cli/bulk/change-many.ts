@@ -29,7 +29,7 @@ export interface ChangeFlags extends Actor, SigningFlags {
 /** What differs between the commands that change one payout or many. */
 export interface Change {
   readonly from: readonly PayoutState[];
-  readonly to: 'cancelled' | 'queued';
+  readonly to: 'cancelled' | 'queued' | 'held';
   readonly isSigned: (flags: ChangeFlags) => boolean;
   readonly changeOne: (
     context: CliContext,
@@ -72,7 +72,7 @@ export async function changeMany(
       describe: (payouts: string) => change.describe(payouts, describeSigning(decider)),
       describeDone: change.describeDone,
       describeKept: async () =>
-        change.to === 'cancelled' ? describeKept(account.ledger.connection, KEEP_COMMAND, signal) : '',
+        change.to === 'queued' ? '' : describeKept(account.ledger.connection, KEEP_COMMAND, signal),
       finish: async () => {
         if (change.to === 'cancelled') await sweepCancelledJobs(account, new AbortController().signal);
       },

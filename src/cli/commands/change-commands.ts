@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Payout } from '../../ledger/payout.js';
-import { UNSENT_STATES } from '../../ledger/states.js';
+import { HOLDABLE_STATES, UNSENT_STATES } from '../../ledger/states.js';
 import { cancelPayout } from '../../queues/open-ledger.js';
 import type { Change, ChangeFlags } from '../bulk/change-many.js';
 import { withAccount, withOperator } from '../context/account.js';
@@ -46,6 +46,17 @@ const RELEASE: Change = {
   describe: (payouts) => `Release ${payouts}`,
 };
 
+const HOLD: Change = {
+  from: HOLDABLE_STATES,
+  to: 'held',
+  isSigned: () => false,
+  changeOne: (context, payoutId, actor) => withOperator(context, async (operator) => operator.hold(payoutId, actor)),
+  done: 'is held',
+  then: ', until `payouts release`',
+  describe: (payouts) => `Hold ${payouts}`,
+  describeDone: (payouts) => `${payouts} held`,
+};
+
 const MANY_HELP = `
 Many at once: the options choose; a payout must meet all of them. They are counted and added up before anything is changed. The
 same command continues after a stop, and leaves a payout that it changed before for the same reason (docs/runbooks).`;
@@ -67,6 +78,21 @@ sent_before, becomes written_off.${MANY_HELP}`,
       'payouts cancel invoice-77 invoice-78 --reason "ordered twice"',
       'payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"',
       'payouts cancel --state rejected --message "wrong address" --reason "the recipients know"',
+    ),
+  );
+}
+
+export function defineHoldCommand(command: Command, context: CliContext): void {
+  addChoiceOptions(command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'), HOLD);
+  addActorOptions(command);
+  addChange(command, context, HOLD).addHelpText(
+    'after',
+    help(
+      `Keeps queued payouts from being sent, and held ones from being sent once their rule lets them pass, until \`payouts release\`. Neither
+the policy, approvals nor a new signature end it. Who can write to Redis can: with keys, \`payouts reject\` is safe from that, too.${MANY_HELP}`,
+      'payouts hold invoice-77 --reason "the customer called, ticket 812"',
+      'payouts hold --batch 2030-01-salaries --yes --reason "one amount looks wrong"',
+      'payouts release --batch 2030-01-salaries --reason "the amount is right"',
     ),
   );
 }
@@ -141,7 +167,7 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       if (flags.json) context.writeJson(payout);
       else if (change === CANCEL && payout.state === 'written_off') context.write(describeWrittenOff(payout));
       else context.write(`Payout ${payoutId} ${change.done}${describeSigning(decider)}${change.then}.\n`);
-      if (change !== CANCEL) return;
+      if (change.to === 'queued') return;
       const signal = context.stopSignal();
       const kept = await withAccount(context, async ({ ledger }) =>
         describeKept(ledger.connection, KEEP_COMMAND, signal),

@@ -69,6 +69,7 @@ function neededFor(payout: Payout): Html {
       >${needs.persons} more ${needs.persons === 1 ? 'person' : 'people'} of ${needs.by} to approve it</bdi
     >`;
   if (kind === 'rejection') return html`the person who rejected it to take that back`;
+  if (kind === 'person') return html`a release, once the person who holds it says so`;
   if (kind !== 'policy') return html`a release, once the cause is gone`;
   return reason === 'wait' ? html`nothing: it is sent when there is room` : html`a change of the policy`;
 }
@@ -89,7 +90,7 @@ function groups({ base }: Site, { query: { filter }, total, report }: HeldList):
     const group = { kind: 'policy', rule, reason } as const;
     return { group, text: `${holdName(group)} (${formatAmount(count)})` };
   });
-  const kinds = (['policy', 'rejection', 'signature', 'journal'] as const).map((kind) => ({
+  const kinds = (['policy', 'rejection', 'person', 'signature', 'journal'] as const).map((kind) => ({
     group: { kind },
     text: holdName({ kind }),
   }));
@@ -137,6 +138,7 @@ const KINDS: Readonly<Record<string, string>> = {
   signature: 'signature',
   journal: 'send journal',
   policy: 'policy',
+  person: 'person',
 };
 
 /** A hold in a few words: `four-eyes: needs approval`, `signature: expired`. */

@@ -67,6 +67,11 @@ if decision == 'reject' then
   end
 elseif decision == 'unreject' and payout.state == 'held' and #standing_rejections() == 0 and
     read(redis.call('HGET', record, 'held')).kind == 'rejection' then
-  move(payout, 'queued', at, by, 'the rejection was taken back', { 'round', next_round(payout) })
+  local by_hand = held_by_hand(payout)
+  if by_hand then
+    redis.call('HSET', record, 'held', by_hand)
+  else
+    move(payout, 'queued', at, by, 'the rejection was taken back', { 'round', next_round(payout) })
+  end
 end
 return 1

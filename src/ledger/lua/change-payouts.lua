@@ -1,14 +1,17 @@
--- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
--- does not stop the others.
+-- Moves payouts from a state that the caller expects: cancel, hold, retry, resolve, the end of a transaction. A refused
+-- payout does not stop the others.
 -- KEYS: for each payout its record, and the bucket of its gatewayId if it has one
 -- ARGV: at, from, to (`cancelled` makes a payout `written_off` that was or may have been paid), by, reason, oneAct (1 if the payouts are one act of an
 --   operator, else 0), source (what a bulk command chose them by, '' = none), then for each payout: the attempt
 --   that was decided about ('' = any), a gatewayId ('' = none; if `to` is in_progress, its own from now on; else the one whose
---   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it
+--   status decides), the operator's signed act (JSON; '' = none), number of fields × 2, field, value, … to set with it (of a
+--   hold: held and byHand)
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
 --   payoutId} the gatewayId belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
 --   attempt} this attempt was begun, or its gatewayId replaced, since, {-13, gatewayId} it was paid as this
-if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
+-- A person also holds what a rule holds, which the rule would let pass by itself.
+local holds_held = from == 'held' and to == 'held'
+if not ALLOWED[from][to] and not holds_held then error('no transition from ' .. from .. ' to ' .. to) end
 is_one_act, act_source = oneAct == '1', source
 
 -- Read all arguments before the first write: a call that names a payout twice changes nothing.
@@ -77,6 +80,8 @@ local function check(change)
   local key = change.gatewayId ~= '' and to == 'in_progress' and gateway_id_key(change.gatewayId)
   local holder = key and (claimed[key] or gateway_id_holder(change.bucket, change.gatewayId))
   if holder and holder ~= payout.id then return { -8, holder } end
+  -- The policy was asked before a person held it.
+  if to == 'queued' and by == '' and held_by_hand(payout) then return { -6, payout.state, payout.attempt } end
   refusal = to == 'queued' and check_requeue(payout)
   if refusal then return refusal end
   if key then claimed[key] = payout.id end
@@ -89,6 +94,15 @@ local function apply(change)
   local function set(field, value)
     fields[#fields + 1] = field
     fields[#fields + 1] = value
+  end
+  if holds_held then
+    -- Write the act first, as for all.
+    if not is_one_act then append_act('state', payout.id, from, to, at, by, reason, 1, '') end
+    -- Another check says what is to be done, and whether it may have been paid.
+    local kind = held_kind(payout)
+    if kind ~= 'policy' and kind ~= 'person' then fields = { fields[3], fields[4] } end
+    redis.call('HSET', payout.record, unpack(fields))
+    return
   end
   if change.act ~= '' then set('act', change.act) end
   if to == 'queued' then set('round', next_round(payout)) end

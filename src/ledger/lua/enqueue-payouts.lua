@@ -20,13 +20,6 @@ local function drop_approvals(record)
   end
 end
 
--- Returns: the kind of check that holds a payout, or nil
-local function held_kind(payout)
-  if payout.state ~= 'held' then return nil end
-  local is_json, held = pcall(cjson.decode, redis.call('HGET', payout.record, 'held') or '')
-  return is_json and type(held) == 'table' and held.kind
-end
-
 -- Whether a signature that nobody verified here would replace one that may count. Otherwise a token with the right to
 -- enqueue, and no key, could put junk in the place of the owner's signature, and drop the approvals with it.
 local function may_count(payout, issued, given)
@@ -62,7 +55,7 @@ local function renew(payout, fields_given)
   end
   drop_approvals(payout.record)
   redis.call('HSET', payout.record, unpack(fields))
-  if payout.state == 'held' and held_kind(payout) ~= 'rejection' then
+  if payout.state == 'held' and held_kind(payout) ~= 'rejection' and not held_by_hand(payout) then
     move(payout, 'queued', at, '', 'signed again', { 'round', next_round(payout) })
   end
 end

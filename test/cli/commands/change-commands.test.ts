@@ -53,6 +53,38 @@ it('payouts cancel of many --batch counts, cancels what is not sent with every j
   expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
 });
 
+it('payouts hold and release of a batch are one act each, and hold what a rule holds', async () => {
+  await importMay(4);
+  await cli.force('p-4', 'in_progress');
+  const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
+  await sender.holdPayout('p-3', 0, { ...HOLD, kind: 'policy', reason: 'wait' });
+  const ofMay = ['--batch', 'May', ...WHY];
+  expect(await cli.ok('hold', ...ofMay, '--dry-run')).toMatch(
+    /^3 payouts queued or held, 1 in_progress left as they are\n[^]*Dry run: nothing was changed\.\n$/,
+  );
+  await cli.refused(2, '--yes: is required', 'hold', ...ofMay);
+  expect(await cli.ok('hold', ...ofMay, '--yes')).toMatch(
+    /3 payouts held\.\nNo worker is known to have it on its disk/,
+  );
+  expect(await cli.states('p-1', 'p-2', 'p-3', 'p-4')).toEqual(['held', 'held', 'held', 'in_progress']);
+  for (const payoutId of ['p-1', 'p-3']) {
+    expect((await cli.ledger.get(payoutId))?.held).toMatchObject({
+      kind: 'person',
+      message: textWith('ann holds it: wrong file'),
+    });
+  }
+  expect(await cli.ok('get', 'p-3')).toMatch(
+    /held +person \(by_hand\): ann holds it: wrong file\. Only `payouts release` ends that\n/,
+  );
+  const released = await cli.json('release', '--batch', 'May', '--yes', '--reason', 'it is right', '--by', 'ann');
+  expect(released).toMatchObject({ changed: 3, refused: 0 });
+  expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['queued', 'queued', 'queued']);
+  const { activities } = await readActivity(cli.ledger.connection, 9);
+  expect(activities.map(({ what, count }) => `${what} ${count}`)).toEqual(['released 3', 'held 1', 'held 2']);
+  await cli.refused(4, 'that needs queued or held', 'hold', 'p-4', ...WHY);
+  expect(await cli.ok('hold', 'p-1', ...WHY)).toMatch(/^Payout p-1 is held, until `payouts release`\.\nNo worker/);
+});
+
 it('payouts cancel of many is one act in the activity, and leaves a payout that begins to be sent meanwhile', async () => {
   await importMay(130);
   // It is sent after it was counted: its index has it still.

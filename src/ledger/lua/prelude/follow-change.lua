@@ -1,5 +1,5 @@
 -- Fields that a record has only while its payout is in the state.
-local OWN_FIELDS = { held = { 'held' } }
+local OWN_FIELDS = { held = { 'held', 'byHand' } }
 
 local function end_change(payout, from)
   redis.call('HDEL', payout.record, 'pending', unpack(OWN_FIELDS[from] or {}))

@@ -20,6 +20,18 @@ local function is_last(payout, attempt, token)
   return payout ~= nil and payout.attempt == attempt and knows(payout, attempt, token)
 end
 
+-- Returns: the kind of check that holds a payout, nil if none does
+local function held_kind(payout)
+  if payout.state ~= 'held' then return nil end
+  local is_json, held = pcall(cjson.decode, redis.call('HGET', payout.record, 'held') or '')
+  return is_json and type(held) == 'table' and held.kind or nil
+end
+
+-- Why a person holds a payout (JSON), false if none does. It stays beside every other reason, and only a person ends it.
+local function held_by_hand(payout)
+  return payout.state == 'held' and redis.call('HGET', payout.record, 'byHand')
+end
+
 local function attempt_in(fields, otherwise)
   for i = 1, #(fields or {}), 2 do
     if fields[i] == 'attempt' then return fields[i + 1] end

@@ -53,7 +53,12 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT, EVENTS, 'worker/janitor.test.ts'],
   'note-look-up': ['worker/janitor.test.ts'],
-  'hold-payout': [CONTRACT, 'cli/commands/change-commands.test.ts', 'ledger/ledger-format.test.ts'],
+  'hold-payout': [
+    CONTRACT,
+    'ledger/hold-by-hand.test.ts',
+    'cli/commands/change-commands.test.ts',
+    'ledger/ledger-format.test.ts',
+  ],
   'mark-unsent-unknown': [CONTRACT, ADOPTION],
   'object-to-ledger': [CONTRACT, QUERIES],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
