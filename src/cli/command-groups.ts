@@ -41,6 +41,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/change-commands.js')).defineCancelCommand,
       },
       {
+        usage: 'uncancel [options] [payoutIds...]',
+        description: 'undo cancellations of the last hour: the same payments under new ids',
+        load: async () => (await import('./commands/uncancel-command.js')).defineUncancelCommand,
+      },
+      {
         usage: 'hold [options] [payoutIds...]',
         description: 'keep queued payouts from being sent until they are released',
         load: async () => (await import('./commands/change-commands.js')).defineHoldCommand,

@@ -44,6 +44,7 @@ export const SCRIPT_ARGUMENTS = {
   'adopt-ledger': 'at by reason act epoch sends acts token inFlightMs bookmarks journals',
   'keep-acts': 'acts',
   'put-back-ended': 'at by reason to',
+  'undo-cancel': 'at by reason oneAct batch since',
   'declare-new': 'at by reason',
   'raise-replicas': 'count names',
   'lower-replicas': 'at by reason count names',

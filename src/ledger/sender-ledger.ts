@@ -333,7 +333,9 @@ export type ScriptRejection =
   /** Several pauses stand, by these, and none of them was meant. */
   | { readonly kind: 'other_pauses'; readonly by: readonly string[] }
   /** The account has, or had, a sender. */
-  | { readonly kind: 'not_new'; readonly trace: string };
+  | { readonly kind: 'not_new'; readonly trace: string }
+  /** A cancellation is not undone: a word that says why. */
+  | { readonly kind: 'not_undone'; readonly why: string };
 
 /** Why each script may change nothing. The others never refuse. */
 export const REJECTIONS = {
@@ -349,6 +351,7 @@ export const REJECTIONS = {
   'mark-sends-unknown': ['lease_lost'],
   'remove-entries': ['lease_lost'],
   'resume-account': ['objected', 'other_pauses'],
+  'undo-cancel': ['wrong_state', 'not_found', 'not_undone'],
 } as const satisfies Readonly<Record<string, readonly ScriptRejection['kind'][]>>;
 
 export type RejectingScript = keyof typeof REJECTIONS;
@@ -414,6 +417,8 @@ function parseCode(reply: unknown): ScriptRejection | undefined {
       return { kind: 'other_gateway', audience: first };
     case -24:
       return { kind: 'other_pauses', by: details };
+    case -25:
+      return { kind: 'not_undone', why: first };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

@@ -10,6 +10,7 @@ import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './
 import { changeOnePayout } from './change-payouts.js';
 import type { DecisionSigner } from './decision-signer.js';
 import { type DecidedPayout, type Resolution, resolvePayout } from './resolve-payout.js';
+import { undoCancels, undoIdOf } from './undo-cancel.js';
 
 /** The operator's account, and its access to Redis and the gateway. */
 export interface CoreOperatorOptions extends AccountConnectionOptions {
@@ -124,6 +125,22 @@ export class CoreOperator {
    */
   async cancel(payoutId: string, actor: Actor): Promise<Payout> {
     return cancelPayout(this.#use(), requirePayoutId(payoutId), parseActor(actor));
+  }
+
+  /**
+   * Pays after all what a person cancelled within the last hour and no attempt was ever begun of: as a new payout of the
+   * same data, whose id comes from the old one, so repeating is safe. The cancelled one stays cancelled. Its application was
+   * told that, and may have given the money back: tell it of the new id first.
+   * @returns the new payout
+   * @throws ConflictError if it is not `cancelled` or may not be repeated: it was begun, rejected, signed, or cancelled by its
+   * application or earlier; no worker has the cancellation in its journal; a later payout may be the same payment
+   */
+  async undoCancel(payoutId: string, actor: Actor): Promise<Payout> {
+    requirePayoutId(payoutId);
+    const account = this.#use();
+    const [error] = await undoCancels(account, [payoutId], parseActor(actor), false);
+    if (error !== undefined) throw error;
+    return account.ledger.require(undoIdOf(payoutId));
   }
 
   /**

@@ -88,6 +88,10 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   list: [['--state', 'held'], ['--state', 'held', '--json'], ['--batch', HOSTILE], [`--${HOSTILE}`]],
   export: [[]],
   cancel: [[HOSTILE, '--reason', HOSTILE], '--file ids.txt --reason x --yes'.split(' ')],
+  uncancel: [
+    [HOSTILE, '--reason', HOSTILE],
+    ['--cancelled-for', HOSTILE, '--reason', HOSTILE, '--yes'],
+  ],
   hold: [
     [HOSTILE, '--reason', HOSTILE],
     ['p', '--reason', HOSTILE],

@@ -9,7 +9,7 @@ import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireOperator } from '../context/confirm.js';
 import { checkBatch, refuse } from '../context/flags.js';
-import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
+import { describeKept, describeUndo, KEEP_COMMAND } from '../output/kept-note.js';
 import { type Decider, describeSigning, type SigningFlags } from '../context/signer.js';
 import { readSelectionFile } from './read-selection-file.js';
 import { type BulkSteps, runBulk } from './run-bulk.js';
@@ -71,8 +71,14 @@ export async function changeMany(
       matches: (payout: Payout) => text === undefined || lastMessage(payout)?.toLowerCase().includes(text) === true,
       describe: (payouts: string) => change.describe(payouts, describeSigning(decider)),
       describeDone: change.describeDone,
-      describeKept: async () =>
-        change.to === 'queued' ? '' : describeKept(account.ledger.connection, KEEP_COMMAND, signal),
+      describeKept: async () => {
+        const { connection } = account.ledger;
+        const kept = change.to === 'queued' ? '' : await describeKept(connection, KEEP_COMMAND, signal);
+        if (change.to !== 'cancelled') return kept;
+        const chosen = payoutIds.length > 0 ? payoutIds : batch === undefined ? [] : ['--batch', batch];
+        const undo = payoutIds.length > 0 ? chosen : [...chosen, '--cancelled-for', toLine(actor.reason)];
+        return `${kept}${describeUndo(undo, connection.platformId)}`;
+      },
       finish: async () => {
         if (change.to === 'cancelled') await sweepCancelledJobs(account, new AbortController().signal);
       },

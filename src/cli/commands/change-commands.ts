@@ -6,7 +6,7 @@ import type { Change, ChangeFlags } from '../bulk/change-many.js';
 import { withAccount, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { addActorOptions, help, readActor, refuse } from '../context/flags.js';
-import { describeKept, KEEP_COMMAND } from '../output/kept-note.js';
+import { describeKept, describeUndo, KEEP_COMMAND } from '../output/kept-note.js';
 import { addSigningOptions, describeSigning, openDecider, SIGNING_HELP } from '../context/signer.js';
 
 const CANCEL: Change = {
@@ -169,11 +169,17 @@ function addChange(command: Command, context: CliContext, change: Change): Comma
       else context.write(`Payout ${payoutId} ${change.done}${describeSigning(decider)}${change.then}.\n`);
       if (change.to === 'queued') return;
       const signal = context.stopSignal();
-      const kept = await withAccount(context, async ({ ledger }) =>
-        describeKept(ledger.connection, KEEP_COMMAND, signal),
-      );
+      const kept = await withAccount(context, async ({ ledger: { connection } }) => {
+        const undo = change === CANCEL && isUndoable(payout) ? describeUndo([payoutId], connection.platformId) : '';
+        return `${await describeKept(connection, KEEP_COMMAND, signal)}${undo}`;
+      });
       (flags.json ? context.writeError : context.write)(kept);
     });
+}
+
+/** What the undo refuses at once is not offered. */
+function isUndoable({ state, attempt, signed, approvals = [] }: Payout): boolean {
+  return state === 'cancelled' && attempt === 0 && signed === undefined && approvals.length === 0;
 }
 
 /** Cancelled, it would say that nothing was paid. */

@@ -1,7 +1,7 @@
-import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { NewPayout, Payout } from '../../ledger/payout.js';
 import { findPayouts } from '../../ledger/payout-queries.js';
+import { paymentKey } from '../../ledger/same-payment.js';
 
 export interface Twins {
   /** Rows that have address, currency, amount and reference of a payout with another id. */
@@ -29,7 +29,7 @@ export async function findTwins(
 ): Promise<Twins> {
   const ids = new Set(given.map(({ payoutId }) => payoutId));
   const rows = new Map<string, number>();
-  for (const payout of given) rows.set(keyOf(payout), (rows.get(keyOf(payout)) ?? 0) + 1);
+  for (const payout of given) rows.set(paymentKey(payout), (rows.get(paymentKey(payout)) ?? 0) + 1);
   const since = connection.clock.wallNow() - TWIN_DAYS * 86_400_000;
   let [found, compared] = [0, 0];
   let example: Payout | undefined;
@@ -41,7 +41,7 @@ export async function findTwins(
     after = page.next;
     isUnreadable ||= page.unreadable.length > 0;
     for (const payout of page.payouts) {
-      const key = keyOf(payout);
+      const key = paymentKey(payout);
       const count = ids.has(payout.payoutId) ? undefined : rows.get(key);
       if (count === undefined) continue;
       found += count;
@@ -50,8 +50,4 @@ export async function findTwins(
     }
   } while (after !== undefined && rows.size > 0 && compared < MOST_COMPARED && !signal.aborted);
   return { rows: found, example, isWhole: (after === undefined && !isUnreadable) || rows.size === 0 };
-}
-
-function keyOf({ paymentId, amount, addressTo, reference, symbol }: NewPayout | Payout): string {
-  return JSON.stringify([paymentId, amount, walletAndTagKey(addressTo), reference ?? '', symbol ?? '']);
 }

@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/clock.js';
 import { RedisUnavailableError, UnreadableRecordError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { formatCommand } from '../../operator/next-steps.js';
 import type { SenderView } from '../../ledger/sender-ledger.js';
 import { peekSenderView } from '../../ledger/sender-view.js';
 
@@ -46,3 +47,12 @@ function describeKeeper({ lease }: SenderView): string {
 
 export const KEEP_COMMAND =
   'Keep this command: if Redis comes back from an older copy before a worker has run, run it again.';
+
+/**
+ * The command that undoes what was just cancelled. What was ever begun, signed or rejected it refuses.
+ * @param choice - how the payouts were chosen: ids, or options of `payouts uncancel`
+ */
+export function describeUndo(choice: readonly string[], platformId: number): string {
+  const command = formatCommand({ name: 'uncancel', args: [...choice, '--reason', 'WHY'] }, platformId);
+  return `A mistake? Within the hour, what was never sent is paid after all, under a new id: \`${command}\`\n`;
+}

@@ -16,7 +16,9 @@ it('payouts cancel of one cancels it as the system user', async () => {
   await cli.enqueue('p-1');
   const cancelled = await cli.ok('cancel', 'p-1');
   expect(cancelled).toMatch(
-    /^Payout p-1 is cancelled; it will not be sent\.\nNo worker is known to have it on its disk\. Keep this command: .*, run it again\.\n$/,
+    new RegExp(
+      `^Payout p-1 is cancelled; it will not be sent\\.\\nNo worker is known to have it on its disk\\. Keep this command: .*, run it again\\.\\nA mistake\\? .*: \`payouts uncancel --account ${cli.platformId} p-1 --reason WHY\`\\n$`,
+    ),
   );
   expect(await cli.lastChange('p-1')).toMatchObject({ by: userInfo().username });
   await cli.refused(4, /^payouts: Cannot move payout p-1 from cancelled .*it is final/, 'cancel', 'p-1', '--json');
@@ -51,6 +53,46 @@ it('payouts cancel of many --batch counts, cancels what is not sent with every j
   await cli.redis.lpush(`${cli.keys.prefix}:withdraw:wait`, 'p-1~0');
   expect(await cli.json(...cancel('--batch', 'May', '--yes'))).toMatchObject({ payouts: 0, changed: 0, refused: 0 });
   expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
+});
+
+it('payouts uncancel pays after all what the command that cancelled names, each once', async () => {
+  await importMay(3);
+  await cli.force('p-3', 'rejected');
+  await cli.alter('p-3', { attempt: '1' });
+  const said = await cli.ok(...cancel('--batch', 'May', '--yes'));
+  const [, offered = ''] = /`payouts (uncancel .*)`\n$/.exec(said) ?? [];
+  expect(offered).toBe(`uncancel --account ${cli.platformId} --batch May --cancelled-for 'wrong file' --reason WHY`);
+  const uncancel = [
+    'uncancel',
+    '--batch',
+    'May',
+    '--cancelled-for',
+    'wrong file',
+    '--reason',
+    'it was right',
+    '--by',
+    'bob',
+  ];
+  const early = await cli.run(...uncancel, '--yes');
+  expect(early).toMatchObject({ code: 4, stderr: textWith('no worker has the cancellation on its disk') });
+  await cli.redis.del(cli.keys.unkept);
+  expect(await cli.json('uncancel', '--cancelled-for', 'other', '--yes', ...WHY)).toMatchObject({ payouts: 0 });
+  expect(await cli.ok(...uncancel, '--dry-run')).toMatch(/^3 payouts cancelled\n[^]*Dry run: nothing was changed\.\n$/);
+  await cli.refused(2, '--yes: is required', ...uncancel);
+  const { code, stdout, stderr } = await cli.run(...uncancel, '--yes');
+  expect({ code, stdout, stderr }).toMatchObject({
+    ...{ code: 4, stdout: textWith('2 payouts accepted under new ids.\n') },
+    stderr: textWith('payout p-3 is not undone: an attempt of it was begun'.replace('payout', 'Payout')),
+  });
+  expect(await cli.states('p-1.again', 'p-2.again', 'p-3.again')).toEqual(['queued', 'queued', undefined]);
+  expect((await cli.jobs()).sort()).toEqual(['p-1.again~0', 'p-2.again~0']);
+  expect(await cli.ok('uncancel', 'p-1', ...WHY)).toBe(
+    'Payout p-1 stays cancelled; its payment is p-1.again now, queued.\n',
+  );
+  const { activities } = await readActivity(cli.ledger.connection, 1);
+  expect(activities).toMatchObject([{ what: 'undone', count: 2, by: 'bob' }]);
+  await cli.refused(2, 'leave the payoutId out', 'uncancel', 'p-1', '--batch', 'May', ...WHY);
+  await cli.refused(2, 'give a payoutId', 'uncancel', ...WHY);
 });
 
 it('payouts hold and release of a batch are one act each, and hold what a rule holds', async () => {
@@ -204,7 +246,7 @@ it('payouts cancel says when a worker has it on its disk', async () => {
   await until('it is cancelled', async () => (await sender.readUnkept(1)).entries.length === 1);
   await sender.noteKept((await sender.readSender()).acts, ['p-1']);
   expect(await cancelling).toMatch(
-    /\nWorker one has it on its disk: if Redis comes back without it, the account stops\.\n$/,
+    /\nWorker one has it on its disk: if Redis comes back without it, the account stops\.\nA mistake\? /,
   );
 });
 
@@ -212,7 +254,9 @@ it('payouts cancel of many says what to keep until a worker has it on its disk',
   await importMay(3);
   const first = await cli.ok(...cancel('--batch', 'May', '--message', 'none', '--yes'));
   expect(first).not.toMatch(/on its disk/);
-  expect(await cli.ok(...cancel('p-1', 'p-2'))).toMatch(/2 payouts cancelled\.\nNo worker .*run it again\.\n$/);
+  expect(await cli.ok(...cancel('p-1', 'p-2'))).toMatch(
+    /2 payouts cancelled\.\nNo worker .*run it again\.\nA mistake\? /,
+  );
   const sender = new RedisSenderLedger(cli.ledger.connection, 'reply');
   await takeLease(sender, 'one');
   const cancelling = cli.run(...cancel('--batch', 'May', '--yes', '--json'));

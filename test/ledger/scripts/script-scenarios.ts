@@ -126,6 +126,13 @@ async function completeOld(account: TestAccount) {
   return account.clock.wallNow();
 }
 
+async function cancelledAndKept(account: TestAccount) {
+  await account.ledger.enqueue([aPayout('p', { batch: 'b', notBefore: '2099-01-01T00:00:00.000Z' })]);
+  await change('queued', 'cancelled')(account);
+  await account.sender.noteKept(1, ['p']);
+  account.clock.advance(1);
+}
+
 async function readFirst(account: TestAccount) {
   await queued('p')(account);
   const [, , [first]] = (await readGroup(account)) as [string, number, [string, string[]][]];
@@ -318,6 +325,14 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     }),
   ),
   scene('mark-unsent-unknown', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, ANN, 0)),
+  scene('undo-cancel', cancelledAndKept, async ({ connection: { run, keys }, clock }) =>
+    run('undo-cancel', { at: clock.wallNow(), by: 'ann', reason: 'why', oneAct: 0, batch: 'b', since: 0 }, [
+      keys.payout('p'),
+      keys.payout('p.again'),
+      keys.removedBucket('p.again'),
+      keys.batch('b'),
+    ]),
+  ),
   scene('remove-payouts: old payouts are removed', completeOld, async ({ connection }, before) =>
     removePayouts(connection, 'completed', before, 10),
   ),

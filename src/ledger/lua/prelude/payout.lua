@@ -32,9 +32,9 @@ local function held_by_hand(payout)
   return payout.state == 'held' and redis.call('HGET', payout.record, 'byHand')
 end
 
-local function attempt_in(fields, otherwise)
+local function field_in(fields, name, otherwise)
   for i = 1, #(fields or {}), 2 do
-    if fields[i] == 'attempt' then return fields[i + 1] end
+    if fields[i] == name then return fields[i + 1] end
   end
   return otherwise
 end
@@ -46,7 +46,7 @@ local function move(payout, to, at, by, reason, fields, seq)
   if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
   redis.call('HSET', payout.record, 'state', to, 'n', payout.n + 1, 'h' .. payout.n, history_entry(to, at, by, reason),
     'pending', from, unpack(fields or {}))
-  payout.state, payout.n, payout.attempt = to, payout.n + 1, attempt_in(fields, payout.attempt)
+  payout.state, payout.n, payout.attempt = to, payout.n + 1, field_in(fields, 'attempt', payout.attempt)
   follow(payout, from, at, by, reason, seq)
 end
 
@@ -59,7 +59,8 @@ end
 -- `seq`: its place in the index, if the caller needs the number too.
 local function create(record, state, at, by, reason, fields, seq)
   local payout = {
-    record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state, attempt = attempt_in(fields, 0),
+    record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state,
+    attempt = field_in(fields, 'attempt', 0), notBefore = field_in(fields, 'notBefore'),
   }
   redis.call('HSET', record, 'state', state, 'n', 1, 'h0', history_entry(state, at, by, reason), 'pending', '',
     unpack(fields))
