@@ -148,6 +148,7 @@ save ""
 `;
 
 const ACCOUNT = 4242;
+const FAILS = 'wallet-fails';
 const APPROVED_ABOVE_A_CENT = `version: 1
 platformId: "${ACCOUNT}"
 default: send
@@ -165,7 +166,7 @@ let host: RunbookHost;
 let producer: PayoutProducer;
 
 beforeEach(async () => {
-  sandbox = await startSandbox({ accounts, settleAfterMs: 200 });
+  sandbox = await startSandbox({ accounts, settleAfterMs: 200, failAddresses: [FAILS] });
   host = closeAfterTest(await openRunbookHost(sandbox.url, SECRET_KEY));
   producer = openProducer(host.redisUrl);
 });
@@ -177,16 +178,22 @@ const openProducer = (redisUrl: string, signing: Pick<PayoutProducerOptions, 'si
 /**
  * Runs the blocks of a page marked `sh`.
  * @param before - what its words say has to happen before a block
+ * @param values - what an operator puts in place of words of the page
  * @returns what they printed
  */
-async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}) {
+async function follow(
+  page: string,
+  before: Readonly<Record<number, () => unknown>> = {},
+  values: Readonly<Record<string, string>> = {},
+) {
   const text = await readFile(new URL(`../../docs/runbooks/${page}.md`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
   expect(blocks).not.toEqual([]);
   let printed = '';
   for (const [index, block] of blocks.entries()) {
     await before[index]?.();
-    const { code, output } = await host.shell(block);
+    const own = Object.entries(values).reduce((text, [name, value]) => text.replaceAll(name, value), block);
+    const { code, output } = await host.shell(own);
     if (code !== 0) throw new Error(`This block ended with ${String(code)}:\n${block}\n${output}`);
     printed += output;
   }
@@ -233,6 +240,49 @@ it('move to another Redis', async () => {
   await untilCompleted(4, openProducer(host.newRedisUrl));
   expectPace(sandbox, ACCOUNT);
 });
+
+it('undo a wrong batch, retry, list an address, top up, pay a failed payout again, accept a drop, upgrade', async () => {
+  await startWorker();
+  const single = (payoutId: string, addressTo = `wallet-${payoutId}`) =>
+    producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
+  const settled = async (payoutId: string, state: string) =>
+    until(`${payoutId} is ${state}`, async () => (await producer.get(payoutId))?.state === state);
+
+  const batch = '2030-01-salaries';
+  await producer.enqueueMany(numbered(3, 'salary').map((payoutId) => ({ ...LATER, payoutId, batch })));
+  expect(await follow('wrong-batch')).toMatch(
+    /3 payouts held\.[^]*3 payouts cancelled\.[^]*3 payouts accepted under new ids\./,
+  );
+  expect(await producer.stats()).toMatchObject({ cancelled: 3, queued: 3 });
+
+  sandbox.addFaults([{ kind: 'reject', message: 'Not enough funds', times: 1 }]);
+  await single('poor');
+  await settled('poor', 'rejected');
+  await follow('rejected');
+  await settled('poor', 'completed');
+
+  sandbox.addFaults([{ kind: 'reject', message: 'IP address is not whitelisted', times: 1 }]);
+  await single('unlisted');
+  await until('it is paused', async () => (await producer.stats()).paused);
+  expect(await follow('ip-address')).toMatch(/sends again/);
+  await follow('balance-low', {
+    1: async () => {
+      expect((await producer.stats()).paused).toBe(true);
+    },
+  });
+  expect((await producer.stats()).paused).toBe(false);
+
+  await single('invoice-77', FAILS);
+  await settled('invoice-77', 'failed');
+  const { gatewayId = '' } = (await producer.get('invoice-77')) ?? {};
+  await follow('failed', {}, { GATEWAY_ID: gatewayId });
+  await settled('invoice-77-again', 'completed');
+  await follow('balance-fell');
+  await follow('upgrade');
+  await single('last');
+  await settled('last', 'completed');
+  expectPace(sandbox, ACCOUNT);
+}, 400_000);
 
 it('act on a stolen key', async () => {
   const [shop, stolen, operator] = [testKey(1), testKey(2), testKey(3)];

@@ -145,6 +145,18 @@ it('docs/use-from-code.md has the types of the package', async () => {
   expect(await startNode([tsc, '--noEmit', '-p', '.']).end()).toEqual({ code: 0, output: '' });
 });
 
+it('docs/own-gateway.md has the types of the package, and its test of the example passes', async () => {
+  const page = readFileSync(join(ROOT, 'docs/own-gateway.md'), 'utf8');
+  const [suite = '', worker = ''] = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text);
+  const own = readFileSync(join(ROOT, 'examples/own-gateway.ts'), 'utf8');
+  const written = { 'own-gateway.ts': own, 'acme.test.ts': suite, 'acme-worker.ts': worker };
+  for (const [name, text] of Object.entries(written)) await writeFile(join(application.dir, name), text);
+  const tsc = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
+  expect(await startNode([tsc, '--noEmit', '-p', '.']).end()).toEqual({ code: 0, output: '' });
+  const passed = { code: 0, output: expect.stringMatching(/pass [1-9][^]*fail 0\n/) };
+  expect(await startNode(['--test', 'acme.test.ts']).end()).toEqual(passed);
+}, 60_000);
+
 it.each(Object.entries(IN_APPLICATIONS))(
   'docs/use-from-code.md shows in %s what the application in test/package runs',
   (name, folder) => {
