@@ -76,6 +76,27 @@ it('each block is run by a test, or says why it is not', () => {
   expect(unexplained(blocksOf('docs/new.md', added))).toEqual(['docs/new.md:3 sh']);
 });
 
+it('invoice-77 is the same payout on every page', () => {
+  const shown = blocks.filter(({ text }) => /invoice-77\b(?!-)/.test(text) && /\bamount\b/i.test(text));
+  expect(new Set(shown.map(({ page }) => page)).size).toBeGreaterThan(2);
+  for (const { page, line, text } of shown) {
+    const amounts = [...text.matchAll(/\bamount['"]?[ =:]+['"]?(\d[\d.]*)/g)].map(([, amount]) => amount);
+    const wallets = text.match(/\bT[1-9A-HJ-NP-Za-km-z]{33}\b/g) ?? [];
+    const all = new Set([...amounts, ...wallets]);
+    expect([
+      page,
+      line,
+      [...all].filter((each) => each !== '12.5' && each !== 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf'),
+    ]).toEqual([page, line, []]);
+  }
+});
+
+it('README.md says how long the demo takes: a second a payout at least', () => {
+  const payouts = read('examples/payouts.csv').trim().split('\n').length - 1;
+  const [, seconds] = /never lost \((\d+) s\)/.exec(read('README.md')) ?? [];
+  expect(Number(seconds)).toBeGreaterThan(payouts);
+});
+
 it('each test that is named reads the page, and each page has such a block', () => {
   for (const [page, languages, test] of RUN_BY) {
     expect([test, read(test).includes(page.replace(/^docs\//, ''))]).toEqual([test, true]);
