@@ -408,7 +408,7 @@ function toScriptInput(
     vouchedGatewayId: to === 'in_progress' && by !== '' && gatewayId !== '' ? gatewayId : undefined,
   }).flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
   if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
-  if (to === 'held') fields.push(...holdFields(by, reason));
+  if (to === 'held' && by !== '') fields.push(...holdFields(by, reason));
   return {
     keys: [keys.payout(payoutId), ...(gatewayId === '' ? [] : [keys.gatewayIdBucket(gatewayId)])],
     args: [attempt, gatewayId, act, fields.length, ...fields],

@@ -84,5 +84,5 @@ it('what was noted at the begin counts, also where a rate is not known any more'
   const rig = openRig(rule);
   expect(await rig.begin(rig.payout('a', '450', IN_DOLLARS))).toBeDefined();
   rig.restart();
-  expect(rig.askFor('b', '200', { paymentId: XRP })).toMatch(/900 of 1000 are spent/);
+  expect(rig.askFor('b', '200', { paymentId: XRP })).toMatch(/900 of 1,000 of currency 4 are spent/);
 });

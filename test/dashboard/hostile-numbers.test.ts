@@ -38,7 +38,7 @@ beforeAll(async () => {
   ];
   await writeGatewayFacts(connection, { currencies, currenciesAt: Date.now() }, { balance, balanceAt: Date.now() });
   const compared = {
-    ...{ paymentId: 7, amount: LONG, baseline: { amount: LONG, at: HOUR_AGO }, places: 18, isSuspected: false },
+    ...{ paymentId: 7, amount: LONG, baseline: { amount: LONG, at: HOUR_AGO }, decimalsSeen: 18, isSuspected: false },
     ...{ settled: { count: 1, high: LONG }, recent: { count: 0, high: '0' }, open: { count: 1, high: LONG } },
     ...{ unexplained: LONG, reported: LONG, drop: { amount: LONG, since: HOUR_AGO, at: Date.now() } },
   };

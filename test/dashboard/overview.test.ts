@@ -191,8 +191,9 @@ it('several accounts have their own payouts only, an overview, a switch, and a b
   expect((await several.ask('/')).headers.get('location')).toBe('/accounts');
   const overview = await several.read('/accounts');
   for (const path of [first, other]) expect(overview).toContain(`href="${path}"`);
-  const page = await several.read(`${first}?state=queued`);
-  for (const part of [`href="${first}/of-the-first"`, `href="${other}"`]) expect(page).toContain(part);
+  const listed = first.replace('overview', 'payouts');
+  const page = await several.read(`${listed}?state=queued`);
+  for (const part of [`href="${listed}/of-the-first"`, `href="${other}"`]) expect(page).toContain(part);
   expect(page).not.toContain('of-the-second');
   for (const path of [`${other.replace('overview', 'payouts')}/of-the-first`, '/accounts/1/overview'])
     expect((await several.ask(path)).status).toBe(404);

@@ -176,7 +176,7 @@ describe('a payment id that the gateway does not list', () => {
   it('is refused with the list, its time and what to do, by its index among many, and nothing is enqueued', async () => {
     await publish();
     await expect(enqueue(7)).rejects.toThrow(
-      /must be in the gateway's list of \d{4}-.*Z: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat/,
+      /must be in the gateway's list of \d{4}-.* UTC: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat/,
     );
     const inputs = [7, 6, 8].map((paymentId, index) => payoutInput({ payoutId: `p-${index}`, paymentId }));
     await expect(producer.enqueueMany(inputs)).rejects.toThrow(/\[0\]\.paymentId: .*\(got 7\).*\[2\]\.paymentId: /);

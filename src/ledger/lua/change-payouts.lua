@@ -10,7 +10,7 @@
 --   payoutId} the gatewayId belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
 --   attempt} this attempt was begun, or its gatewayId replaced, since, {-13, gatewayId} it was paid as this
 -- A person also holds what a rule holds, which the rule would let pass by itself.
-local holds_held = from == 'held' and to == 'held'
+local holds_held = from == 'held' and to == 'held' and by ~= ''
 if not ALLOWED[from][to] and not holds_held then error('no transition from ' .. from .. ' to ' .. to) end
 is_one_act, act_source = oneAct == '1', source
 

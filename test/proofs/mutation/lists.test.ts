@@ -34,7 +34,7 @@ it.each([
   ['if a\n  ~= b\nthen\n  c = d\nend', 'a ~= b → true; a ~= b → false; ~= → =='],
   ['if a then return -1 end', 'a → true; a → false; return -1 → (left out); -1 → 0'],
   ["move(p, f(x),\n  'a)')", "move(p, f(x), 'a)') → (left out)"],
-  ['if a then tell(b) else create(c) end', 'a → true; a → false; tell(b) → (left out); create(c) → (left out)'],
+  ['if a then publish(b) else create(c) end', 'a → true; a → false; publish(b) → (left out); create(c) → (left out)'],
   ["-- a == 1 and not b\nlocal a = redis.call('x or 1 < 2', b)", ''],
 ])('%j has these mistakes', (source, mistakes) => {
   const found = makeLuaMutants(source).map(({ mistake }) => mistake);
