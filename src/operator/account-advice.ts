@@ -51,6 +51,11 @@ export function adviseAccount(
 /** Who pauses an adopted ledger. */
 const ADOPTION = 'adoption';
 
+/** Whether the ledger was adopted, and what came back is still to be looked at. */
+export function isJustAdopted({ pauses }: Pick<AccountStats, 'pauses'>): boolean {
+  return pauses.some(({ by }) => by === ADOPTION);
+}
+
 const RESUME: Command = { name: 'resume', args: ['--reason', 'WHY'] };
 
 function adviseObjection(

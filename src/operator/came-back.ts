@@ -13,7 +13,7 @@ export interface CameBack {
   readonly notBefore: CameBackList<{ readonly payoutId: string; readonly notBefore: string }>;
 }
 
-/** The first thousand, and how many there are beyond. */
+/** The first ones, and how many there are beyond. */
 export interface CameBackList<Item> {
   readonly payouts: readonly Item[];
   readonly more: number;
@@ -22,30 +22,33 @@ export interface CameBackList<Item> {
 /** More than a person looks through. */
 const LISTED = 1_000;
 
-/** @returns undefined if Redis is unavailable: the adoption has ended, and is not to fail for its list */
-export async function readCameBack(connection: LedgerConnection): Promise<CameBack | undefined> {
+/**
+ * @param listed - how many of each. @defaultValue 1,000
+ * @returns undefined if Redis is unavailable: the adoption has ended, and is not to fail for its list
+ */
+export async function readCameBack(connection: LedgerConnection, listed = LISTED): Promise<CameBack | undefined> {
   try {
-    return { held: await readHeld(connection), notBefore: await readDates(connection) };
+    return { held: await readHeld(connection, listed), notBefore: await readDates(connection, listed) };
   } catch (error) {
     if (error instanceof RedisUnavailableError) return undefined;
     throw error;
   }
 }
 
-async function readHeld(connection: LedgerConnection): Promise<CameBack['held']> {
+async function readHeld(connection: LedgerConnection, listed: number): Promise<CameBack['held']> {
   const total = await ask(connection.redis.zcard(connection.keys.state('held')));
-  const { payouts, next } = await listPayouts(connection, { state: 'held', limit: LISTED });
+  const { payouts, next } = await listPayouts(connection, { state: 'held', limit: listed });
   return {
     payouts: payouts.flatMap(({ payoutId, updatedAt, held }) => (held ? [{ payoutId, updatedAt, held }] : [])),
-    more: next === undefined ? 0 : Math.max(0, total - LISTED),
+    more: next === undefined ? 0 : Math.max(0, total - listed),
   };
 }
 
-async function readDates(connection: LedgerConnection): Promise<CameBack['notBefore']> {
+async function readDates(connection: LedgerConnection, listed: number): Promise<CameBack['notBefore']> {
   const { redis, keys } = connection;
   const [total, entries] = await Promise.all([
     ask(redis.zcard(keys.scheduled)),
-    ask(redis.zrange(keys.scheduled, '0', String(LISTED - 1))),
+    ask(redis.zrange(keys.scheduled, '0', String(listed - 1))),
   ]);
   const payoutIds = entries.map((entry) => entry.slice(entry.indexOf(' ') + 1));
   const { payouts } = await readEach(connection, payoutIds);
@@ -53,6 +56,6 @@ async function readDates(connection: LedgerConnection): Promise<CameBack['notBef
     payouts: payouts.flatMap(({ payoutId, state, notBefore }) =>
       state === 'queued' && notBefore !== undefined ? [{ payoutId, notBefore }] : [],
     ),
-    more: Math.max(0, total - LISTED),
+    more: Math.max(0, total - listed),
   };
 }

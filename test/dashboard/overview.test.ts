@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import express from 'express';
 import { createBoard } from '../../src/dashboard/board.js';
 import { picturesSection } from '../../src/dashboard/overview/charts.js';
+import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { type MinuteStatistics, toHourFields } from '../../src/ledger/reads/statistics.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
@@ -64,6 +65,22 @@ it('every page says first what stops the account', async () => {
   account.clock.advance(-3_720_000);
   const other = await dashboard.read('/payouts?state=queued');
   expect(other).toMatch(/<title>Paused · [^]*<aside class="alarm" aria-label="Alarm"><a href="\/overview">Paused</);
+});
+
+it('after an adoption the overview lists what came back held or with a date, until the account is resumed', async () => {
+  await fillAccount(account);
+  await account.enqueue('later', { notBefore: '2031-05-06T07:08:09.000Z' });
+  expect(await dashboard.readText('/overview')).not.toContain('What came back');
+  const { connection, ledger } = account;
+  const highest = { epoch: 1, sendCount: 1, acts: 0 };
+  const journals = { read: [], givenUp: [] };
+  await adoptLedger(connection, highest, { token: 't-1', inFlightMs: 0 }, journals, { by: 'ann', reason: 'restored' });
+  const page = await dashboard.read('/overview');
+  expect(page).toMatch(/What came back[^]*href="\/payouts\/order(:|%3A)2051"[^]*href="\/payouts\/later"/);
+  const text = await dashboard.readText('/overview');
+  expect(text).toMatch(new RegExp(`order:2051 ${HOLD.message} [^]* later 2031-05-06 07:08:09 UTC`));
+  await ledger.resume('ann', 'looked at', '', 'adoption');
+  expect(await dashboard.readText('/overview')).not.toContain('What came back');
 });
 
 it('the history of a payout says how long each state lasted, unless it is final', async () => {

@@ -6,6 +6,7 @@ import { html, type Html } from '../layout/html.js';
 import { layout, PULSE_PAGE, type Site } from '../layout/layout.js';
 import type { PageContext } from '../page-context.js';
 import type { AccountPoller, Observation } from '../../operator/account-poller.js';
+import { cameBackSection } from './came-back-section.js';
 import { picturesSection, type Range } from './charts.js';
 import { describePace, figuresSection } from './figures.js';
 import { accountHeadline } from '../../operator/account-headline.js';
@@ -37,7 +38,8 @@ function overviewPage(
     site,
     { title: pulse.headline, current: 'overview', ...PULSE_PAGE },
     html`${pulseCard(site, pulse, observation, { stats, isSigned: site.isSigned ?? false, lastSendAgoMs, pace: [pace.rate, pace.end].filter((text) => text !== undefined) })}
-    ${stateTiles(site, stats)} ${needsSection(site, overview, shown)} ${figuresSection(site, { ...overview, pace })}
+    ${overview.cameBack && cameBackSection(site, overview.cameBack)} ${stateTiles(site, stats)}
+    ${needsSection(site, overview, shown)} ${figuresSection(site, { ...overview, pace })}
     ${picturesSection(statistics, stats.queued, range, `${site.base}/overview`, wallNow)}`,
   );
 }

@@ -5,6 +5,8 @@ import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
+import { isJustAdopted } from '../../operator/account-advice.js';
+import { type CameBack, readCameBack } from '../../operator/came-back.js';
 import { freshCovers } from '../../ledger/reads/balance-cover.js';
 import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
 import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
@@ -19,6 +21,8 @@ export interface Overview {
   /** The sending process's report of its policy. */
   readonly report: PolicyReport | undefined;
   readonly stuck: number;
+  /** What an adoption brought back, until the account is resumed after it. */
+  readonly cameBack: CameBack | undefined;
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   /** Payouts among those whose record cannot be read. */
   readonly unreadable: readonly UnreadablePayout[];
@@ -33,6 +37,7 @@ export function headlineFacts({ gateway, statistics, listed, report, wallNow }: 
 }
 
 const LISTED = 5;
+const CAME_BACK_LISTED = 20;
 
 /** The statistics hold a day of minutes, and change every few seconds. */
 const STATISTICS_KEPT_MS = 2_000;
@@ -66,6 +71,7 @@ export class OverviewReader {
       ...{ stats, statistics, gateway, report },
       drops: summariseDrops(reconciliation, gateway.currencies).filter(({ amount }) => amount !== '0'),
       stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
+      cameBack: isJustAdopted(stats) ? await readCameBack(connection, CAME_BACK_LISTED) : undefined,
       listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []])),
       unreadable: lists.flatMap(({ unreadable }) => unreadable),
       wallNow: connection.clock.wallNow(),
