@@ -79,6 +79,12 @@ it('after an adoption the overview lists what came back held or with a date, unt
   expect(page).toMatch(/What came back[^]*href="\/payouts\/order(:|%3A)2051"[^]*href="\/payouts\/later"/);
   const text = await dashboard.readText('/overview');
   expect(text).toMatch(new RegExp(`order:2051 ${HOLD.message} [^]* later 2031-05-06 07:08:09 UTC`));
+  expect(text).toMatch(/cancellations that no worker had seen: look also through/);
+  expect(text).not.toContain('its date has passed');
+  account.clock.advance(2 * 365 * 86_400_000);
+  expect(await dashboard.readText('/overview')).toContain(
+    'its date has passed: it is sent once the account is resumed',
+  );
   await ledger.resume('ann', 'looked at', '', 'adoption');
   expect(await dashboard.readText('/overview')).not.toContain('What came back');
 });

@@ -20,7 +20,7 @@ local is_newest = payout.attempt == attempt
 -- Its own response is about to come, and may say something else.
 if not is_response and is_newest and from == 'sending' then return { 0, from } end
 
--- A payment that was found decides nothing about pace: whoever waits for the response of its request waits on.
+-- A payment that was found decides nothing about pace: who waits for the response of its request waits on.
 local function clear_unanswered()
   if not is_response then return end
   if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end

@@ -101,7 +101,7 @@ it('resolve signs with a key that the agent alone has, one payout or many', asyn
   expect(one).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });
   expect(many).toMatchObject({ code: 0, stdout: textWith('2 payouts queued again') });
   for (const payoutId of ['p', 'q', 'r']) expect(await actOf(payoutId)).toBe('ann-ssh: ticket 812');
-  // After the key was stolen: what it signed, whoever said to have done it.
+  // After the key was stolen: what it signed, under any name.
   const signed = await cli.ok('activity', '--key', 'ann-ssh', '--all');
   expect(signed).toMatch(/ann \(key ann-ssh\) +2 payouts \(file payouts\.csv\) resolved as not sent, queued again +/);
   expect(signed).toMatch(/ann \(key ann-ssh\) +p resolved as not sent, queued again +now queued +ticket 812/);
