@@ -185,11 +185,14 @@ it('a worker whose own signer never answers starts, and says that it cannot sign
   const logged: unknown[] = [];
   const log = (_: unknown, message: string) => void logged.push(message);
   const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+  const access = { platformId: account.platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, audience };
   const worker = await createPayoutWorker({
     ...{ redisUrl: account.redisUrl, journalDir: join(dir, 'journal'), keysFile, logger },
-    accounts: [{ platformId: account.platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, audience }],
+    accounts: [{ ...access, leaseMs: 500, quarantineMs: 0 }],
     receiptSigner: { name: 'worker-1', sign: async () => new Promise(() => undefined) },
   });
+  // A stop does not wait for a journal that is being opened, which would still write into the folder of the test.
+  await until('the worker sends', () => worker.accounts[0]?.status.role === 'sender');
   await worker.stop();
   expect(logged).toContain('final states cannot be signed now: they get no receipt meanwhile');
 }, 30_000);
