@@ -19,6 +19,7 @@ db.exec(`
   DROP TABLE IF EXISTS payouts;
   DROP TABLE IF EXISTS history;
   DROP TABLE IF EXISTS approvals;
+  DROP TABLE IF EXISTS removed;
   DROP TABLE IF EXISTS sends;
   DROP TABLE IF EXISTS acts;
   DROP TABLE IF EXISTS events;
@@ -27,6 +28,7 @@ db.exec(`
     late_gateway_id TEXT, late_txhash TEXT, created_at TEXT, updated_at TEXT, json TEXT);
   CREATE TABLE history (payout_id TEXT, at TEXT, from_state TEXT, to_state TEXT, by TEXT, reason TEXT);
   CREATE TABLE approvals (payout_id TEXT, by TEXT, decision TEXT, at TEXT, expires_at TEXT);
+  CREATE TABLE removed (payout_id TEXT PRIMARY KEY, state TEXT);
   CREATE TABLE sends (payout_id TEXT, attempt INTEGER, sent_at TEXT, amount TEXT, address_to TEXT, outcome TEXT,
     gateway_id TEXT, txhash TEXT, message TEXT, PRIMARY KEY (payout_id, attempt, sent_at));
   CREATE TABLE acts (at TEXT, by TEXT, what TEXT, payout_id TEXT, count INTEGER, reason TEXT);
@@ -50,6 +52,9 @@ const WRITERS = {
     for (const { at, from, to, by, reason } of history) insert('history', payoutId, at, from, to, by, reason);
     for (const { by, decision, at, expiresAt } of approvals) insert('approvals', payoutId, by, decision, at, expiresAt);
   },
+  removed({ payoutId, state }) {
+    insert('removed', payoutId, state);
+  },
   send({ payout_id, attempt, sent_at, amount, address_to, outcome, gateway_id, txhash, message }) {
     insert('sends', payout_id, attempt, sent_at, amount, address_to, outcome, gateway_id, txhash, message);
   },
@@ -71,7 +76,7 @@ function parse(text) {
 }
 
 let counts;
-const read = { payout: 0, send: 0, activity: 0, event: 0 };
+const read = { payout: 0, removed: 0, send: 0, activity: 0, event: 0 };
 for await (const text of createInterface({ input: process.stdin })) {
   const line = parse(text);
   if (line.kind === 'end') counts = line.counts;

@@ -156,6 +156,13 @@ export class LedgerKeys {
     return `${this.prefix}:removed:${bucketOf(payoutId)}`;
   }
 
+  get removedBuckets(): readonly string[] {
+    const buckets = Array.from({ length: 16 ** BUCKET_DIGITS }, (_, bucket) =>
+      bucket.toString(16).padStart(BUCKET_DIGITS, '0'),
+    );
+    return buckets.map((bucket) => `${this.prefix}:removed:${bucket}`);
+  }
+
   /** The keys of every script: in the order of {@link KEY_CONSTANTS}, then of the states. */
   get ofEveryScript(): readonly string[] {
     return [

@@ -4,7 +4,7 @@ import { NotFoundError } from '../../base/errors.js';
 import { formatCount } from '../../base/format.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readActivity } from '../../ledger/reads/activity.js';
-import { readAudited, scanPayoutIds } from '../../ledger/reads/read-audited.js';
+import { readAudited, readRemoved, scanPayoutIds } from '../../ledger/reads/read-audited.js';
 import { readEvents } from '../../producer/events/payout-events.js';
 import { readAuditRows } from '../audit/audit-command.js';
 import { namingArchive, readArchiveFolder, readJournalFolder, withAccount } from '../context/account.js';
@@ -15,7 +15,7 @@ import { startProgress } from '../import/progress.js';
 import { toPayoutJson } from '../output/payout-json.js';
 
 /** The other lines are `account`, the first, and `end`, the last, without which a file is cut off. */
-const KINDS = ['payout', 'unreadable', 'send', 'activity', 'event'] as const;
+const KINDS = ['payout', 'unreadable', 'removed', 'send', 'activity', 'event'] as const;
 type Kind = (typeof KINDS)[number];
 
 const PAGE_SIZE = 500;
@@ -26,8 +26,8 @@ export function defineExportCommand(command: Command, context: CliContext): void
       'after',
       help(
         `Each line is a JSON object with its kind: account (the first line), payout (with its history and approvals), unreadable, send
-(an attempt, from the send journal), activity (what operators did), event, end (the last line, with the number of each). Payouts
-that PAYOUT_RETENTION_DAYS removed come from PAYOUT_ARCHIVE_DIR, sends from SEND_JOURNAL_DIR: run the command on the worker's host.
+(an attempt, from the send journal), removed (the id of what PAYOUT_RETENTION_DAYS removed, with its final state), activity (what operators did), event, end (the last line, with the number of each). Payouts
+that were removed come from PAYOUT_ARCHIVE_DIR, sends from SEND_JOURNAL_DIR: run the command on the worker's host.
 Redis keeps about the newest 10,000 acts, and the events of some weeks. It may run while payouts are sent; signatures are left out.`,
         'payouts export > payouts.jsonl',
         'payouts export | node node_modules/payout-queue/examples/bookkeeping.mjs books.db',
@@ -60,6 +60,8 @@ type Write = (kind: Kind, fields: object) => void;
 async function writeAll(connection: LedgerConnection, write: Write, context: CliContext): Promise<void> {
   const written = await writePayouts(connection, write);
   await writeArchived(written, write, context);
+  for await (const removed of readRemoved(connection))
+    for (const [payoutId, state] of removed) write('removed', { payoutId, state });
   await writeSends(connection, write, context);
   let place: string | undefined;
   do {

@@ -69,6 +69,19 @@ export async function* scanPayoutIds({ redis, keys }: LedgerConnection): AsyncGe
   }
 }
 
+const BUCKETS_AT_ONCE = 16;
+
+/** Each payoutId that retention removed, with its final state. */
+export async function* readRemoved(connection: LedgerConnection): AsyncGenerator<readonly [string, string][]> {
+  const { removedBuckets } = connection.keys;
+  for (let start = 0; start < removedBuckets.length; start += BUCKETS_AT_ONCE) {
+    const { replies } = await pipelinedReadable(connection, (pipeline) => {
+      for (const bucket of removedBuckets.slice(start, start + BUCKETS_AT_ONCE)) pipeline.hgetall(bucket);
+    });
+    yield replies.flatMap((reply) => Object.entries((reply ?? {}) as Record<string, string>));
+  }
+}
+
 function escapeGlob(text: string): string {
   return text.replace(/[\\*?[\]]/g, String.raw`\$&`);
 }

@@ -48,6 +48,8 @@ beforeEach(async () => {
   await ledger.change({ payoutId: 'p-2', from: 'queued', to: 'cancelled', by: 'ann', reason: 'twice' });
   await ledger.enqueue([aPayout('p-3'), aPayout('p-4')]);
   await redis.set(keys.payout('p-4'), 'of another type');
+  // As retention leaves it where there is no archive.
+  await redis.hset(keys.removedBucket('p-gone'), 'p-gone', 'completed');
   cli.env['PAYOUT_ARCHIVE_DIR'] = join(cli.dir, 'archive');
   const folder = { dir: cli.env['PAYOUT_ARCHIVE_DIR'], platformId: cli.platformId };
   await new PayoutArchive(folder).keep([
@@ -73,7 +75,8 @@ it('payouts export writes every payout once, sends, acts and events, and ends wi
   expect(ofKind('send')).toMatchObject([{ payout_id: 'p-1', outcome: 'accepted', gateway_id: '0xabc' }]);
   expect(ofKind('activity')).toMatchObject([{ what: 'cancelled', by: 'ann', payoutId: 'p-2', reason: 'twice' }]);
   expect(ofKind('event').filter(({ payoutId }) => payoutId === 'p-1')).toHaveLength(4);
-  const counts = { payout: 4, unreadable: 1, send: 1, activity: 1, event: ofKind('event').length };
+  expect(ofKind('removed')).toEqual([{ kind: 'removed', payoutId: 'p-gone', state: 'completed' }]);
+  const counts = { payout: 4, unreadable: 1, removed: 1, send: 1, activity: 1, event: ofKind('event').length };
   expect(lines.at(-1)).toEqual({ kind: 'end', counts });
 });
 
@@ -116,6 +119,7 @@ onSqlite('examples/bookkeeping.mjs reads an export back into SQLite, and refuses
   expect(all(`SELECT p.amount, p.fee, s.outcome, s.attempt FROM payouts p JOIN sends s USING (payout_id)`)).toEqual([
     { amount: '12.500000000000000001', fee: '0.5', outcome: 'accepted', attempt: 1 },
   ]);
+  expect(all('SELECT * FROM removed')).toEqual([{ payout_id: 'p-gone', state: 'completed' }]);
   expect(all(`SELECT by, reason FROM history WHERE payout_id = 'p-2' AND to_state = 'cancelled'`)).toEqual([
     { by: 'ann', reason: 'twice' },
   ]);
