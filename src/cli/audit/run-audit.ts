@@ -35,6 +35,7 @@ export async function runAudit(
   const journals = await openJournals(dirs, context.platformId, head, heads);
   const reports = journals.map(({ report }) => report);
   const ofJournals = [
+    ...reports.slice(0, 1).flatMap((report) => findMissingHead(report, head) ?? []),
     ...journals.flatMap((journal) => findLostHead(journal, heads) ?? []),
     ...reports.flatMap(({ rejectedSends }) => rejectedSends.map(toRejectedFinding)),
   ];
@@ -103,6 +104,15 @@ async function openJournals(
     journals.push({ report, items: () => readItems(journalPath(dir, platformId)) });
   }
   return journals;
+}
+
+/** Reports that a line is missing which the operator kept elsewhere. */
+function findMissingHead({ found }: JournalReport, head: string | undefined): Finding | undefined {
+  if (head === undefined || found !== undefined) return undefined;
+  const message = `no line of this journal has the hash of --head, ${head}: its end was cut off, or the head is that of another journal`;
+  const action =
+    "Put the files back, from the disk's backup. If the head was published for another journal, verify that one.";
+  return findingOf({ payoutId: '' }, 'head', message, action);
 }
 
 /** Reports a published head missing from a journal that covers its time. */
