@@ -22,7 +22,7 @@ export const SCRIPT_ARGUMENTS = {
     'at ledgerId owner epoch sends last acts payoutId attempt token journalId journal inFlightMs beat spend spentSince decisions audience',
   'bind-ledger': 'at by reason act audience',
   'hold-payout': 'at attempt held',
-  'add-approval': 'at decision by reason field approval most held',
+  'add-approval': 'at decision by reason field approval most held source',
   'add-receipt': 'state attempt gatewayId entries',
   'revert-send': 'at attempt token reason',
   'finish-send':

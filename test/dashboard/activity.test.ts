@@ -23,14 +23,14 @@ const IDS = Array.from({ length: 500 }, (_, index) => `p-${index}`);
 const ANN = { by: 'ann', reason: 'ticket 812' };
 
 /** As one command that signs each. */
-async function approve(payoutIds: readonly string[], by: string) {
+async function approve(payoutIds: readonly string[], by: string, source?: string) {
   const { ledger, clock } = account;
   for (const payoutId of payoutIds) {
     const at = new Date(clock.wallNow()).toISOString();
     const expiresAt = new Date(clock.wallNow() + 86_400_000).toISOString();
     const about = { audience: 'test', payoutId, intent: 'ab'.repeat(32), ...PAYMENT };
     const said = { decision: 'approve', reason: 'ticket 9', by } as const;
-    await addApproval(ledger, { ...about, ...said, at, expiresAt, signature: 's' });
+    await addApproval(ledger, { ...about, ...said, at, expiresAt, signature: 's' }, { source });
     clock.advance(100);
   }
 }
@@ -50,12 +50,14 @@ const actLink = (line: string) => /href="(\/act\?[^"]+)"/.exec(line)?.[1]?.repla
 it('has one line for 500 approvals by one command, with a list of all of them', async () => {
   await account.ledger.enqueue(IDS.map((payoutId) => aPayout(payoutId, { batch: 'june' })));
   await account.ledger.pause('zoe', 'before');
-  await approve(IDS, 'ann');
+  await approve(IDS, 'ann', 'batch june');
   await approve(['p-7'], 'bob');
   const [bobs, anns, zoes, ...more] = await lines();
   expect(more).toEqual([]);
   expect(bobs).toMatch(/bob[^]*approved with a signature[^]*href="\/payouts\/p-7">p-7<\/a>/);
-  expect(anns).toMatch(/ann[^]*approved with a signature[^]*>500 payouts<\/a>[^]*ticket 9/);
+  expect(anns).toMatch(
+    /ann[^]*approved with a signature[^]*>500 payouts<\/a>[^]*of <bdi>batch june<\/bdi>[^]*ticket 9/,
+  );
   expect(zoes).toMatch(/zoe[^]*the account/);
   expect((await dashboard.readIds(actLink(anns ?? ''))).flat()).toEqual(IDS);
   // Each record stays, for the audit.

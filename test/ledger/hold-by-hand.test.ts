@@ -94,13 +94,13 @@ it('a rejection is shown before it, and taken back leaves it', async () => {
     ...{ payoutId: 'p', intent: '0'.repeat(64), reason: 'wrong address', by: 'ann', at: '2030-01-01T00:00:00.000Z' },
     ...{ audience: 'test', decision: 'reject', signature: 's'.repeat(86) },
   };
-  await addApproval(ledger, said, 'ann');
+  await addApproval(ledger, said, { person: 'ann' });
   await expectHeld({ kind: 'rejection' });
   await byHand('held');
   await expectHeld({ kind: 'rejection' });
   const rejected = Object.keys(await redis.hgetall(keys.payout('p'))).find((name) => name.startsWith('rejection:'));
   const hash = rejected?.split(':')[1] ?? '';
-  await addApproval(ledger, { ...said, decision: 'unreject', intent: hash }, 'ann');
+  await addApproval(ledger, { ...said, decision: 'unreject', intent: hash }, { person: 'ann' });
   await expectHeld();
   expect(await read()).toMatchObject({ attempt: 0 });
 });

@@ -105,7 +105,11 @@ it('not what a person rejected or a key signed', async () => {
   const valid = { issuedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' };
   await ledger.enqueue([aPayout('p'), { ...aPayout('signed'), signed: { ...signed, ...valid } }]);
   const said = { payoutId: 'p', intent: '0'.repeat(64), by: 'ann', reason: 'wrong', at: valid.issuedAt } as const;
-  await addApproval(ledger, { ...said, decision: 'reject', audience: 'test', signature: 's'.repeat(86) }, 'ann');
+  await addApproval(
+    ledger,
+    { ...said, decision: 'reject', audience: 'test', signature: 's'.repeat(86) },
+    { person: 'ann' },
+  );
   await change('p', 'held', 'cancelled', ANN);
   await cancelled('signed');
   await keep();

@@ -14,7 +14,7 @@ import { readNamed, readWaiting } from './read-chosen.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { type CheckApprovals, openApprovalCheck, requireKeyring } from '../context/keys.js';
-import { checkBatch, help, refuse } from '../context/flags.js';
+import { checkBatch, describeSource, help, refuse } from '../context/flags.js';
 import { toApprovalsJson } from '../output/payout-json.js';
 import { formatTable } from '../output/format-table.js';
 
@@ -187,7 +187,7 @@ async function uploadDecisions(context: CliContext, path: string, decision: Appr
       const payout = found.get(one.payoutId);
       if (payout === undefined) continue;
       try {
-        await storeApproval(ledger, payout, one, view);
+        await storeApproval(ledger, payout, one, view, describeSource({ file: path }));
         stored.push(one);
       } catch (error) {
         tally.refuse(error);

@@ -33,7 +33,7 @@ import { toPlainText } from '../../base/plain-text.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireOperator } from '../context/confirm.js';
-import { nameFlags, refuse } from '../context/flags.js';
+import { describeSource, nameFlags, refuse } from '../context/flags.js';
 import { requireKeyring } from '../context/keys.js';
 import { addSigningOptions, needsApprover, openApprover, type SigningFlags } from '../context/signer.js';
 import { describeKept } from '../output/kept-note.js';
@@ -229,7 +229,7 @@ async function signText(run: Run, shown: ShownPayout, intent: string, stored: Si
     context.writeJson(signed);
     return;
   }
-  await addApproval(ledger, signed, approver.person);
+  await addApproval(ledger, signed, { person: approver.person, source: describeSource({ batch: flags.batch }) });
   stored.push(signed);
   context.write(
     `Payout ${payoutId} is ${WORDS[decision].done} by key ${approver.name} (${approver.person})${endOf(signed)}.\n`,

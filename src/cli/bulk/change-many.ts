@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { SignedDecisions } from '../../control/operator/sign-decision.js';
 import { type Actor, lastMessage, type Payout, toLine } from '../../ledger/payout.js';
 import { type PayoutChanges, PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
@@ -8,7 +7,7 @@ import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireOperator } from '../context/confirm.js';
-import { checkBatch, refuse } from '../context/flags.js';
+import { checkBatch, describeSource, refuse } from '../context/flags.js';
 import { describeKept, describeUndo, KEEP_COMMAND } from '../output/kept-note.js';
 import { type Decider, describeSigning, type SigningFlags } from '../context/signer.js';
 import { readSelectionFile } from './read-selection-file.js';
@@ -97,21 +96,6 @@ async function select(
   if (batch !== undefined) return { kind: 'batch', batch };
   if (file === undefined) return { kind: 'all' };
   return { kind: 'named', payouts: await readSelectionFile(context, file, 'nothing', signal) };
-}
-
-/** What a person chose by, for the activity: `batch june`, `file wrong.csv`, `state rejected`. */
-export function describeSource({
-  batch,
-  file,
-  state,
-  message,
-}: Pick<ChangeFlags, 'batch' | 'file' | 'state' | 'message'>): string {
-  return [
-    ...(batch === undefined ? [] : [`batch ${batch}`]),
-    ...(file === undefined ? [] : [`file ${file === '-' ? 'stdin' : basename(file)}`]),
-    ...(state === undefined ? [] : [`state ${state}`]),
-    ...(message === undefined ? [] : [`message ${message}`]),
-  ].join(', ');
 }
 
 /**

@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { type Environment, readConfig, type VariableName } from '../../base/config.js';
@@ -90,4 +91,21 @@ export function parseTime(field: string, given: string | undefined): number | un
   const time = /^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:\d\d))?$/.test(given) ? Date.parse(given) : NaN;
   if (!Number.isNaN(time)) return time;
   return refuse(field, `must be a time such as 2030-01-31 or 2030-01-31T09:00:00Z (got "${given}")`);
+}
+
+interface ChosenBy {
+  readonly batch?: string | undefined;
+  readonly file?: string | undefined;
+  readonly state?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** What a person chose payouts by, for the activity: `batch june`, `file wrong.csv`, `state rejected`. */
+export function describeSource({ batch, file, state, message }: ChosenBy): string {
+  return [
+    ...(batch === undefined ? [] : [`batch ${batch}`]),
+    ...(file === undefined ? [] : [`file ${file === '-' ? 'stdin' : basename(file)}`]),
+    ...(state === undefined ? [] : [`state ${state}`]),
+    ...(message === undefined ? [] : [`message ${message}`]),
+  ].join(', ');
 }

@@ -8,7 +8,7 @@ import {
   toApprovalField,
 } from '../../ledger/control-record.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { lineField, type Payout, toHeldField } from '../../ledger/payout.js';
+import { lineField, type Payout, toHeldField, toLine } from '../../ledger/payout.js';
 import { parseRejection, type RejectionOf } from '../../ledger/sender-ledger.js';
 import { hashApproval } from '../approvals/approval.js';
 import { type ApprovalView, requireDecidable, verifyApprovals } from '../approvals/approvable-payout.js';
@@ -49,6 +49,7 @@ function hasRejection({ approvals = [] }: Payout, hash: string, platformId: numb
 
 /**
  * Stores a valid approval that was signed elsewhere. The signature proves it: its bearer does not matter.
+ * @param source - as of {@link addApproval}
  * @returns the approver
  * @throws NotVerifiedError if the payout is not verified, or the approval does not count
  */
@@ -57,10 +58,11 @@ export async function storeApproval(
   payout: Payout,
   approval: SignedApproval,
   view: ApprovalView,
+  source?: string,
 ): Promise<string> {
   requireDecidable(payout, approval.decision, view);
   const person = requireApproval(payout, approval, view);
-  await addApproval(ledger, approval, person);
+  await addApproval(ledger, approval, { person, source });
   return person;
 }
 
@@ -103,20 +105,25 @@ function parseApproval(input: unknown): SignedApproval {
 /**
  * Stores a signed decision, and has the worker check the payout again. It grants nothing: the worker verifies it. A
  * rejection holds the payout at once. A key's later approval replaces its earlier one, but no rejection.
- * @param person - the approver, for the message of the hold
+ * @param told - `person`: the approver, for the message of the hold; `source`: what a command for many chose them by,
+ * such as `batch june`
  * @throws NotFoundError
  * @throws ConflictError if the payout is neither queued nor held, a rejection of the key stands, or {@link MAX_APPROVALS}
  * decided
  * @throws RedisUnavailableError if it may have happened; repeating is safe
  */
-export async function addApproval(ledger: PayoutLedger, approval: SignedApproval, person = approval.by): Promise<void> {
+export async function addApproval(
+  ledger: PayoutLedger,
+  approval: SignedApproval,
+  { person = approval.by, source = '' }: { readonly person?: string; readonly source?: string | undefined } = {},
+): Promise<void> {
   const checked = parseApproval(approval);
   const { payoutId, decision, by, at, reason } = checked;
   const { run, keys, platformId } = ledger.connection;
   const field = approvalFieldName(checked, hashApproval(platformId, checked));
   const held = toHeldField(holdRejected({ person, by, reason }));
   const signed = { at: Date.parse(at), decision, by, reason, field, approval: toApprovalField(checked) };
-  const args = { ...signed, most: MAX_APPROVALS, held };
+  const args = { ...signed, most: MAX_APPROVALS, held, source: toLine(source) };
   const reply = await ledger.confirmed(async () => run('add-approval', args, [keys.payout(payoutId)]));
   const rejection = parseRejection('add-approval', reply);
   if (rejection !== undefined) throw toApprovalError(rejection, checked);

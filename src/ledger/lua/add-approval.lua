@@ -3,9 +3,10 @@
 -- KEYS: the payout's record
 -- ARGV: at (when it was signed, ms), decision (approve, reject, unreject), by (the name of the key), reason ('' = none),
 --   field (of the decision), approval (the signed decision, JSON), most (approvals, and rejections, of one payout), held
---   (JSON: with which a rejection holds it)
+--   (JSON: with which a rejection holds it), source (what a command for many chose them by, '' = none)
 -- Returns: 1 kept now or before, {-7} no such payout, {-6, state, attempt} neither queued nor held, {-20, by} a
 --   rejection by the key stands, {-21, count} it has the most already
+act_source = source
 local record = KEYS[OWN + 1]
 local payout = open(record)
 if not payout then return { -7 } end

@@ -101,6 +101,8 @@ it('takes those of a batch that wait, adds them up', async () => {
   const all = await Promise.all(['p', 'q', 'r', 's', 't'].map(counted));
   expect(all).toEqual([['approve ann'], [], ['approve ann'], [], []]);
   await cli.alter('evil', { amount: '12.5' });
+  // The acts say what they were chosen by.
+  expect(await cli.ok('activity')).toMatch(/^\S+ \S+ UTC +ann +2 payouts \(batch May\) approved with a signature *\n$/);
   const second = await cli.run(...approveBatch('May'));
   expect(second.stderr).toMatch(/2 payouts left as they are: approved by ann before/);
   expect(second.stdout).toMatch(/^Payout evil is approved/);
@@ -239,6 +241,7 @@ it('approvals that are signed elsewhere are printed, signed by OpenSSH, and stor
   expect(stored).toBe('1 approval of 1 stored.\n');
   expect(await counted('p')).toEqual(['approve bob']);
   expect(await cli.ok('events')).toMatch(/by bob: ticket 9/);
+  expect(await cli.lines('activity')).toMatchObject([{ what: 'approved', by: 'bob', source: 'file signed.jsonl' }]);
 });
 
 it('approvals that are signed elsewhere are signed with a key without a write to Redis', async () => {

@@ -111,7 +111,7 @@ it('the count of acts is in the journal only after the rejections among them', a
   const [text, held] = [{ ...rejection, intent: '', signature: 's' }, HOLD].map((each) => JSON.stringify(each));
   const { run, keys } = rig.ledger.connection;
   const signed = { at: 1, decision: 'reject', by: 'ann', reason: 'no', approval: text ?? '', held: held ?? '' };
-  const args = { ...signed, field: `rejection:${'a'.repeat(64)}`, most: 10 };
+  const args = { ...signed, field: `rejection:${'a'.repeat(64)}`, most: 10, source: '' };
   expect(await run('add-approval', args, [keys.payout('p')])).toBe(1);
   expect((await rig.ledger.readUnkept(9)).entries).toEqual([expect.stringMatching(/^rejection:a{64} p$/), 'q']);
   expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
