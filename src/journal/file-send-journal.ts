@@ -7,6 +7,7 @@ import type { ControlView } from './control-view.js';
 import {
   createFile,
   findPresent,
+  folderAdvice,
   journalPath,
   listFiles,
   makeFolder,
@@ -69,6 +70,13 @@ export interface FileSendJournalOptions {
   readonly onTrouble?: (error: Error) => void;
 }
 
+/** An error of the file system, which names its call, by the setting that leads there. */
+function explain(dir: string, error: NodeJS.ErrnoException): Error {
+  if (error.syscall === undefined) return error;
+  const message = `SEND_JOURNAL_DIR (journalDir): the folder "${dir}" cannot be used: ${error.message}. ${folderAdvice(error)}`;
+  return new JournalUnavailableError(message, { cause: error });
+}
+
 /**
  * The send journal as a file of JSON lines. Each send is on disk (fsync) before its first byte leaves.
  *
@@ -101,19 +109,19 @@ export class FileSendJournal extends ViewedJournal implements SendJournal, Contr
 
   /**
    * Opens and reads the journal of an account, or creates it.
-   * @throws UnsupportedFormatError; Error if a file cannot be read or written, or a line other than a torn last one is
-   * invalid
+   * @throws UnsupportedFormatError; JournalUnavailableError if the folder cannot be made, or a file cannot be read or
+   * written; Error if a line other than a torn last one is invalid
    */
   static async open(options: FileSendJournalOptions): Promise<FileSendJournal> {
-    await makeFolder(options.dir);
     const journal = new FileSendJournal(options);
-    await refuseLink(journal.#path);
     try {
+      await makeFolder(options.dir);
+      await refuseLink(journal.#path);
       if ((await listFiles(journal.#path)).length === 0) await journal.#create(randomId());
       await journal.ensureWritable();
     } catch (error) {
       await journal.close();
-      throw error;
+      throw explain(options.dir, error as NodeJS.ErrnoException);
     }
     journal.#hasOthers = false;
     return journal;

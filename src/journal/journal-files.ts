@@ -58,6 +58,22 @@ export async function makeFolder(dir: string): Promise<string | undefined> {
   return first ?? dir;
 }
 
+const IN_THE_WAY = 'A file is in the way: move it, or name a folder.';
+const NOT_ALLOWED = 'Let the user of the worker write there.';
+const FULL = 'Free space on this disk.';
+const ADVICE: Readonly<Record<string, string>> = {
+  ENOTDIR: IN_THE_WAY,
+  EEXIST: IN_THE_WAY,
+  EROFS: 'Its file system is read-only: mount it for writing.',
+  ENOSPC: FULL,
+  EDQUOT: FULL,
+};
+
+/** What to do about a folder that cannot be made or written. */
+export function folderAdvice({ code = '' }: NodeJS.ErrnoException): string {
+  return ADVICE[code] ?? NOT_ALLOWED;
+}
+
 /**
  * Lists the files of one moment, oldest first, although another process may rotate meanwhile. The present file is the
  * last.

@@ -9,7 +9,7 @@ import { INTENT_LIFETIME_MS } from '../../control/intents/intent-signer.js';
 import type { KeyFinder } from '../../control/keys/keyring.js';
 import { formatCount, formatTimeUtc, toIsoTime } from '../../base/format.js';
 import { describeLostJournal, findMismatch, findOwnJournals } from '../../journal/find-mismatch.js';
-import { findExisting, journalPath } from '../../journal/journal-files.js';
+import { findExisting, folderAdvice, journalPath } from '../../journal/journal-files.js';
 import { JournalReader, readJournal } from '../../journal/journal-reader.js';
 import { type JournalView, ViewedJournal } from '../../journal/journal-view.js';
 import type { ReadableJournal } from '../../journal/send-journal.js';
@@ -49,9 +49,8 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
       ? warning(detail, `Every send waits that long: take load off this disk. ${TO_MOVE}`)
       : ok(detail);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const cause = code === 'ENOSPC' || code === 'EDQUOT' ? 'Free space on this disk.' : 'Let the worker write there.';
-    return problem(`${wanted} cannot be written: ${message}`, `${cause} ${TO_MOVE}`);
+    const cause = error as NodeJS.ErrnoException;
+    return problem(`${wanted} cannot be written: ${cause.message}`, `${folderAdvice(cause)} ${TO_MOVE}`);
   }
 }
 
