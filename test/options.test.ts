@@ -185,10 +185,13 @@ const PAYMENT_ID = 'paymentId: must be a whole number, the currency id that the 
 const LISTED =
   'state: must be one of queued, held, sending, in_progress, completed, failed, rejected, unknown, cancelled, written_off';
 
+const PAGE = 'give { state } or { batch }';
+const ACTOR = 'give { by, reason }';
+
 const PRODUCER_MISTAKES: readonly [method: string, args: readonly unknown[], message: string][] = [
   ['enqueue', [], 'payout: is missing'],
   ['enqueue', [null], 'payout: must be an object (got null)'],
-  ['enqueue', [[]], 'payout: must be an object (got [])'],
+  ['enqueue', [[]], 'payout: must be an object (got []): give one payout, or the list to enqueueMany'],
   ['enqueue', ['p-1'], 'payout: must be an object (got "p-1")'],
   ['enqueue', [{ ...OK, amount: 12.5 }], `${DECIMAL} (a number would lose digits) (got 12.5)`],
   ['enqueue', [{ ...OK, amount: '-1' }], `${DECIMAL}${DIGITS} (got "-1")`],
@@ -215,8 +218,8 @@ const PRODUCER_MISTAKES: readonly [method: string, args: readonly unknown[], mes
   ['get', [], 'payoutId: is missing'],
   ['get', [7], 'payoutId: must be a string (got 7)'],
   ['getByGatewayId', [], 'gatewayId: is missing'],
-  ['list', [], 'options: is missing'],
-  ['list', ['queued'], 'options: must be an object (got "queued")'],
+  ['list', [], `options: is missing: ${PAGE}`],
+  ['list', ['queued'], `options: must be an object (got "queued"): ${PAGE}`],
   ['list', [{ state: 'pending' }], `${LISTED} (got "pending")`],
   ['list', [{ state: 'queued', limit: '5' }], 'limit: must be a whole number (got "5")'],
   ['list', [{ state: 'queued', cursor: 5 }], 'cursor: must be the next of the page before (got 5)'],
@@ -224,8 +227,8 @@ const PRODUCER_MISTAKES: readonly [method: string, args: readonly unknown[], mes
   ['cancel', [], 'payoutId: is missing'],
   ['cancel', ['p-1', 'why'], 'options: must be an object (got "why")'],
   ['waitFor', [], 'payoutId: is missing'],
-  ['waitFor', ['p-1'], 'options: is missing'],
-  ['waitFor', ['p-1', 60], 'options: must be an object (got 60)'],
+  ['waitFor', ['p-1'], 'options: is missing: give { timeoutMs }'],
+  ['waitFor', ['p-1', 60], 'options: must be an object (got 60): give { timeoutMs }'],
   ['waitFor', ['p-1', { timeoutMs: '60' }], 'timeoutMs: must be a number of ms (got "60")'],
   ['waitFor', ['p-1', { timeoutMs: NaN }], 'timeoutMs: must be a number of ms (got NaN)'],
   ['waitFor', ['p-1', { timeoutMs: -1 }], 'timeoutMs: must be at least 0 (got -1)'],
@@ -237,8 +240,8 @@ const PRODUCER_MISTAKES: readonly [method: string, args: readonly unknown[], mes
   ['on', ['completed'], 'listener: is missing'],
   ['on', ['complete', () => 1], 'name: must be the name of an event, did you mean completed? (got "complete")'],
   ['off', ['complete', () => 1], 'name: must be the name of an event, did you mean completed? (got "complete")'],
-  ['events', [], 'options: is missing'],
-  ['events', ['books'], 'options: must be an object (got "books")'],
+  ['events', [], 'options: is missing: give { group, consumer }'],
+  ['events', ['books'], 'options: must be an object (got "books"): give { group, consumer }'],
   ['events', [{ group: 5 }], 'group: must be a string (got 5)'],
   [
     'events',
@@ -248,21 +251,25 @@ const PRODUCER_MISTAKES: readonly [method: string, args: readonly unknown[], mes
 ];
 
 const OPERATOR_MISTAKES: readonly [method: string, args: readonly unknown[], message: string][] = [
-  ['retry', ['p-1'], 'actor: is missing'],
+  ['retry', ['p-1'], `actor: is missing: ${ACTOR}`],
   ['retry', [undefined, ANN], 'payoutId: is missing'],
-  ['retry', ['p-1', 'a reason'], 'actor: must be an object (got "a reason")'],
+  ['retry', ['p-1', 'a reason'], `actor: must be an object (got "a reason"): ${ACTOR}`],
   ['retry', ['p-1', { by: 'ann' }], 'reason: is missing'],
-  ['release', ['p-1'], 'actor: is missing'],
-  ['cancel', ['p-1'], 'actor: is missing'],
-  ['resolve', ['p-1'], 'actor: is missing'],
-  ['resolve', ['p-1', 'sent', ANN], 'resolution: must be an object (got "sent")'],
+  ['release', ['p-1'], `actor: is missing: ${ACTOR}`],
+  ['cancel', ['p-1'], `actor: is missing: ${ACTOR}`],
+  ['resolve', ['p-1'], `actor: is missing: ${ACTOR}`],
+  [
+    'resolve',
+    ['p-1', 'sent', ANN],
+    'resolution: must be an object (got "sent"): give { kind }, with what its kind needs',
+  ],
   ['resolve', ['p-1', { kind: 'sent' }, ANN], 'gatewayId: is missing'],
   ['resolve', ['p-1', { kind: 'not_sent' }, ANN], 'attempt: is missing'],
   ['resolve', ['p-1', { kind: 'notsent' }, ANN], 'kind: must be one of sent, not_sent, write_off (got "notsent")'],
-  ['pause', [], 'actor: is missing'],
-  ['pause', ['a reason'], 'actor: must be an object (got "a reason")'],
-  ['resume', [], 'actor: is missing'],
-  ['adoptLedger', [undefined, ANN], 'options: is missing'],
+  ['pause', [], `actor: is missing: ${ACTOR}`],
+  ['pause', ['a reason'], `actor: must be an object (got "a reason"): ${ACTOR}`],
+  ['resume', [], `actor: is missing: ${ACTOR}`],
+  ['adoptLedger', [undefined, ANN], 'options: is missing: give { journalDirs }'],
   ['adoptLedger', [{ journalDirs: 'x' }, ANN], 'journalDirs: must be a list (got "x")'],
 ];
 

@@ -21,7 +21,7 @@ const CASES: readonly (readonly [string, () => Promise<string>, RegExp])[] = [
   ],
   [
     'a database that does not exist',
-    async () => `${closeAfterTest(await startOwnRedis()).url}/9999`,
+    async () => `${closeAfterTest(await startOwnRedis()).url}/99`,
     /DB index is out of range/,
   ],
 ];

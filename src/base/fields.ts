@@ -181,13 +181,24 @@ const SHOWN_VALUE_LENGTH = 80;
 
 /**
  * Checks a caller's data.
+ * @param form - how the whole input is given, such as `{ by, reason }`: for who gave none, or something else
  * @returns the schema's result (trailing zeros dropped, defaults filled in)
  * @throws InvalidInputError naming every field that breaks a rule, the rule, and the value
  */
-export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown, name?: string): z.output<Schema> {
+export function parseInput<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  name?: string,
+  form?: string,
+): z.output<Schema> {
   const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(toProblems(parsed.error.issues, schema, name));
+  const problems = toProblems(parsed.error.issues, schema, name);
+  const isWhole =
+    form !== undefined && parsed.error.issues.every(({ code, path }) => code === 'invalid_type' && path.length === 0);
+  throw new InvalidInputError(
+    isWhole ? problems.map(({ field, message }) => ({ field, message: `${message}: give ${form}` })) : problems,
+  );
 }
 
 /** Zod issues as problems, see {@link toProblem}. For an unknown name, the schema shows which one was meant. */

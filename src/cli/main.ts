@@ -4,15 +4,15 @@ process.on('SIGUSR1', () => undefined);
 
 async function main(): Promise<void> {
   process.once('beforeExit', endUnfinished);
-  const [{ COMMAND_GROUPS }, { createProcessContext, endDespiteHang }, { runProgram }, { findOldNode }] =
-    await Promise.all([
-      import('./command-groups.js'),
-      import('./context/cli-context.js'),
-      import('./context/run-program.js'),
-      import('../base/version.js'),
-    ]);
+  // Before anything that an older Node may fail to load.
+  const { findOldNode } = await import('../base/version.js');
   const oldNode = findOldNode();
   if (oldNode !== undefined && process.env['NODE_NO_WARNINGS'] !== '1') process.stderr.write(`payouts: ${oldNode}\n`);
+  const [{ COMMAND_GROUPS }, { createProcessContext, endDespiteHang }, { runProgram }] = await Promise.all([
+    import('./command-groups.js'),
+    import('./context/cli-context.js'),
+    import('./context/run-program.js'),
+  ]);
   // process.exit() would lose output still in a pipe's buffer.
   process.exitCode = await runProgram(COMMAND_GROUPS, process.argv.slice(2), createProcessContext());
   process.off('beforeExit', endUnfinished);

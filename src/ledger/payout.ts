@@ -372,6 +372,6 @@ export function requirePayoutId(payoutId: string): string {
 
 /** @throws InvalidInputError */
 export function parseActor(actor: Actor): Actor {
-  const { by, reason } = parseInput(z.looseObject({}), actor, 'actor');
+  const { by, reason } = parseInput(z.looseObject({}), actor, 'actor', '{ by, reason }');
   return parseInput(actorSchema, { by, reason });
 }

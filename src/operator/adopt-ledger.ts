@@ -71,7 +71,7 @@ export async function runAdoption(
   actor: Actor,
   signer?: DecisionSigner,
 ): Promise<AdoptLedgerResult> {
-  const { journalDirs, giveUp, review } = parseInput(optionsSchema, options, 'options');
+  const { journalDirs, giveUp, review } = parseInput(optionsSchema, options, 'options', '{ journalDirs }');
   const { platformId } = payouts.connection;
   const ledger = redisAdoptionLedger(payouts);
   const plan = await planAdoption(ledger, await readAll(journalDirs, platformId), giveUp);

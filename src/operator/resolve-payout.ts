@@ -61,7 +61,7 @@ export async function resolvePayout(
   resolution: Resolution,
   actor: Actor,
 ): Promise<Payout> {
-  parseInput(resolutionSchema, resolution, 'resolution');
+  parseInput(resolutionSchema, resolution, 'resolution', '{ kind }, with what its kind needs');
   switch (resolution.kind) {
     case 'sent':
       return resolveSent(account, gateway, decided, resolution, actor);

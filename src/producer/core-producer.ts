@@ -213,7 +213,10 @@ export class CoreProducer {
 
   /** One page of the payouts in a state or a batch. @throws InvalidInputError */
   async list(options: ListOptions): Promise<PayoutPage> {
-    const page = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options, 'options'));
+    const page = await listPayouts(
+      this.#use().ledger.connection,
+      parseInput(listSchema, options, 'options', '{ state } or { batch }'),
+    );
     return { ...page, payouts: page.payouts.map((payout) => this.#verified(payout)) };
   }
 
@@ -260,7 +263,7 @@ export class CoreProducer {
   ): Promise<Payout> {
     const { ledger } = this.#use();
     requirePayoutId(payoutId);
-    const { timeoutMs, signal } = parseInput(waitSchema, options, 'options');
+    const { timeoutMs, signal } = parseInput(waitSchema, options, 'options', '{ timeoutMs }');
     return this.#verified(await waitForPayout(ledger, payoutId, timeoutMs, this.#closed.signal, signal));
   }
 
@@ -275,7 +278,7 @@ export class CoreProducer {
    */
   events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {
     const { ledger, logger } = this.#use();
-    const settings = parseInput(eventsSchema, options, 'options');
+    const settings = parseInput(eventsSchema, options, 'options', '{ group, consumer }');
     return readGroupEvents(ledger.connection, settings, this.#closed.signal, logger);
   }
 

@@ -14,9 +14,13 @@ export interface ParsedPayout {
 
 /** Checks a payout to enqueue or sign. @throws InvalidInputError naming field, rule and value */
 export function parsePayout(input: unknown, rule: RecipientRule): ParsedPayout {
-  const payout = toPlainPayout(input) ?? parseInput(payoutInputSchema, input, 'payout');
+  const payout = toPlainPayout(input) ?? parseInput(payoutInputSchema, input, 'payout', formOf(input));
   const wallet = checkRecipient(payout.addressTo, rule);
   return { payout: asItIsNow(payout), wallet };
+}
+
+function formOf(input: unknown): string | undefined {
+  return Array.isArray(input) ? 'one payout, or the list to enqueueMany' : undefined;
 }
 
 const listSchema = z.object({ payouts: z.array(z.unknown(), 'must be a list') });

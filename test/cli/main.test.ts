@@ -41,6 +41,18 @@ it('says in one line that it runs on an older Node than the package promises', a
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   expect(stderr).toBe('payouts: Node.js 20.9.0 is older than 22, the oldest that payout-queue is tested with\n');
   expect((await run({ NODE_NO_WARNINGS: '1' })).stderr).toBe('');
+  // Also if that Node cannot load what the program needs.
+  const fails = `${old}; import('node:module').then(({ default: { prototype } }) => {
+    const load = prototype.require;
+    prototype.require = function (name) {
+      if (name === 'commander') throw new SyntaxError('as of an older Node');
+      return load.call(this, name);
+    };
+  })`;
+  const broken = { NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(fails)}"` };
+  await expect(run(broken)).rejects.toMatchObject({
+    stderr: expect.stringMatching(/^payouts: Node\.js 20\.9\.0 is older than 22[^]*SyntaxError: as of an older Node/),
+  });
 });
 
 it('lists every command in its help', async () => {

@@ -221,8 +221,8 @@ export function parseAccountsFile(file: string): z.output<typeof accountsFileSch
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
-      toProblems(parsed.error.issues, accountsFileSchema).map(({ field, message }) => ({
-        field: `PAYOUT_ACCOUNTS_FILE ${field}`,
+      toProblems(parsed.error.issues, accountsFileSchema, '').map(({ field, message }) => ({
+        field: `PAYOUT_ACCOUNTS_FILE ${field}`.trim(),
         message,
       })),
     );

@@ -97,7 +97,7 @@ describe('the accounts file of a worker', () => {
 
   it('is refused without accounts, keys, or with an interval under a second', async () => {
     for (const [accounts, message] of [
-      [[], 'PAYOUT_ACCOUNTS_FILE input: must name at least one account'],
+      [[], 'PAYOUT_ACCOUNTS_FILE: must name at least one account'],
       [[ONE, ONE], 'must name each platformId once'],
       [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
       [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],
