@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Act, ACT_NAMES, formatAct } from '../../src/control/approvals/act.js';
@@ -258,4 +259,18 @@ describe.each(ours.map((statement, index) => ({ ...statement, index })))('$name'
 it('a key on hardware does not count untouched, nor by a plain signature', () => {
   const { text = '', signature = '' } = ours[0] ?? {};
   expect([python.skUntouched, signature].map((given) => isSignedBy(skKey, text, given))).toEqual([false, false]);
+});
+
+it('docs/control.md shows the bytes that a producer signs', () => {
+  const page = readFileSync(new URL('../../docs/control.md', import.meta.url), 'utf8');
+  const [shown = ''] = /^payout-queue intent v1\n([\w]+=.*\n)+/m.exec(page) ?? [];
+  const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(shown)?.[1] ?? '';
+  const metadata = '{"order":"77"}';
+  const intent = {
+    ...{ audience: value('audience'), platformId: Number(value('platformId')), payoutId: value('payoutId'), metadata },
+    ...{ paymentId: Number(value('paymentId')), amount: value('amount'), addressTo: value('addressTo') },
+    ...{ issuedAt: value('issuedAt'), expiresAt: value('expiresAt') },
+  };
+  expect(formatIntent(intent)).toBe(shown.replace(/<SHA-256 .*>/, hashText(metadata)));
+  expect(shown.split('\n')).toHaveLength(14 + 1);
 });

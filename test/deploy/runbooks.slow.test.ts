@@ -1,151 +1,18 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { keySigner } from '../../src/control/keys/signing-key.js';
 import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
-import { findFreePort } from '../../src/sandbox/local-redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { cents, numbered } from '../support/account.js';
-import { findBuiltProgram } from '../support/built-program.js';
-import { startProgram } from '../support/cli.js';
 import { until } from '../support/until.js';
-import { closeAfterTest, makeFolder } from '../worker/support/close-after-test.js';
+import { afterTest, closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
+import { blocksOf, openRunbookHost, REDIS_PASSWORD, type OwnWords, type RunbookHost } from './support/runbook-host.js';
 
 /** The runbooks on which money hangs, line by line: the commands are taken from the page itself. */
-
-/** Of both Redis: the operator has exported it as REDISCLI_AUTH. */
-const PASSWORD = 'runbook-0123456789';
-const FOLDERS = [
-  'bin',
-  'run',
-  'backup',
-  'etc/payouts/secrets',
-  'etc/redis',
-  'var/lib/payouts/journal',
-  'var/lib/redis',
-];
-
-/** Short times; the interval between sends is the real one. */
-const QUICK = `LEASE_MS=1500
-TAKEOVER_QUARANTINE_MS=1000
-IN_FLIGHT_MAX_MS=2000
-STATUS_POLL_MIN_MS=200
-STATUS_POLL_MAX_MS=1000
-HEALTH_PORT=0
-`;
-
-type RunbookHost = Awaited<ReturnType<typeof openRunbookHost>>;
-
-/**
- * A machine as docs/runbooks has it, in a folder: /etc/payouts, /var/lib and /backup lie there, `payouts` is the built
- * program with the settings of /etc/payouts/payouts.env, and `systemctl` starts and ends real processes.
- */
-async function openRunbookHost(gatewayUrl: string, secretKey: string) {
-  const folder = await makeFolder('runbook');
-  const { dir: root } = folder;
-  const [redisPort, newRedisPort] = [await findFreePort(), await findFreePort()];
-  const path = (file: string) => join(root, file);
-  const urlOf = (port: number) => `redis://:${PASSWORD}@127.0.0.1:${port}`;
-
-  /** Paths and names of the page, as they are here. */
-  function translate(script: string) {
-    return script
-      .replace(/ -o \w+ -g \w+|runuser -u redis -- |ssh redis-old.example /g, '')
-      .replaceAll('-h redis-old.example', `-p ${redisPort}`)
-      .replaceAll('-h redis-new.example', `-p ${newRedisPort}`)
-      .replaceAll('redis-old.example 6379', `127.0.0.1 ${redisPort}`)
-      .replaceAll('redis-old.example', `127.0.0.1:${redisPort}`)
-      .replaceAll('redis-new.example', `127.0.0.1:${newRedisPort}`)
-      .replace(/\/(etc\/payouts|etc\/redis|var\/lib|backup)\b/g, `${root}/$1`);
-  }
-
-  async function shell(script: string) {
-    const { code, stdout, stderr } = await startProgram('bash', ['-euo', 'pipefail', '-c', translate(script)], {
-      cwd: root,
-      env: { PATH: `${path('bin')}:${process.env['PATH'] ?? ''}`, HOME: root, REDISCLI_AUTH: PASSWORD },
-    }).result;
-    return { code, output: stdout + stderr };
-  }
-
-  async function writeProgram(name: string, script: string) {
-    await writeFile(path(`bin/${name}`), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  }
-
-  for (const each of FOLDERS) await mkdir(path(each), { recursive: true, mode: 0o700 });
-  await writeFile(path('etc/payouts/secrets/redis-url'), urlOf(redisPort), { mode: 0o600 });
-  await writeFile(path('etc/payouts/secrets/gateway-secret-key'), secretKey, { mode: 0o600 });
-  await writeFile(
-    path('etc/payouts/payouts.env'),
-    `REDIS_URL_FILE=${path('etc/payouts/secrets/redis-url')}
-SEND_JOURNAL_DIR=${path('var/lib/payouts/journal')}
-GATEWAY_PLATFORM_ID=4242
-GATEWAY_BASE_URL=${gatewayUrl}
-GATEWAY_SECRET_KEY_FILE=${path('etc/payouts/secrets/gateway-secret-key')}
-${QUICK}`,
-  );
-  const conf = path('etc/redis/redis.conf');
-  await writeFile(conf, redisConf(path('var/lib/redis'), redisPort));
-  const payouts = `exec ${process.execPath} ${findBuiltProgram()} "$@"`;
-  await writeProgram('payouts', `set -a; . ${path('etc/payouts/payouts.env')}; set +a\n${payouts}`);
-  await writeProgram('redis-cli', `PATH=\${PATH#*:}; exec redis-cli -p ${redisPort} "$@"`);
-  await writeProgram('npm', 'exit 0');
-  await writeProgram('systemctl', systemctl(path('run'), conf));
-  await shell('systemctl start redis-server');
-  await until('Redis responds', async () => (await shell('redis-cli PING')).output.includes('PONG'));
-
-  return {
-    ...{ path, shell, redisUrl: urlOf(redisPort), newRedisUrl: urlOf(newRedisPort) },
-    async startNewRedis() {
-      const dir = path('var/lib/redis-new');
-      await mkdir(dir);
-      await writeFile(join(dir, 'conf'), redisConf(dir, newRedisPort));
-      await shell('redis-server /var/lib/redis-new/conf --daemonize yes --logfile /var/lib/redis-new/log');
-    },
-    async close() {
-      await shell('systemctl stop payouts-worker');
-      for (const port of [redisPort, newRedisPort]) await shell(`redis-cli -p ${port} SHUTDOWN NOSAVE || true`);
-      await folder.close();
-    },
-  };
-}
-
-const systemctl = (run: string, conf: string) => `unit=$2; pidfile=${run}/$unit.pid
-runs() { [ -d /proc/$1 ] && ! grep -q '^State:.Z' /proc/$1/status; }
-stop() {
-  [ -f $pidfile ] || return 0
-  pid=$(cat $pidfile); kill $pid || true
-  while runs $pid; do sleep 0.1; done
-  rm $pidfile
-}
-start() {
-  case $unit in
-  payouts-worker) set -- payouts worker ;;
-  redis-server) set -- redis-server ${conf} ;;
-  esac
-  setsid "$@" >> ${run}/$unit.log 2>&1 < /dev/null &
-  echo $! > $pidfile
-}
-case $1 in
-stop) stop ;;
-start) start ;;
-restart) stop; start ;;
-disable) unit=$3; pidfile=${run}/$unit.pid; stop ;;
-try-restart) ;;
-esac`;
-
-/** With the settings that docs/redis.md asks for, and a password. */
-const redisConf = (folder: string, port: number) => `dir ${folder}
-port ${port}
-requirepass ${PASSWORD}
-appendonly yes
-appendfsync always
-aof-load-truncated no
-maxmemory-policy noeviction
-save ""
-`;
 
 const ACCOUNT = 4242;
 const FAILS = 'wallet-fails';
@@ -160,7 +27,8 @@ rules:
 const SECRET_KEY = 'k-old-0123456789';
 const LATER = { paymentId: 1, amount: '1', addressTo: 'wallet-later', notBefore: '2099-01-01T00:00:00Z' };
 
-const accounts = [{ platformId: ACCOUNT, secretKey: SECRET_KEY }];
+const SECOND = { platformId: 4243, secretKey: 'k-second-0123456789' };
+const accounts = [{ platformId: ACCOUNT, secretKey: SECRET_KEY }, SECOND];
 let sandbox: Sandbox;
 let host: RunbookHost;
 let producer: PayoutProducer;
@@ -172,30 +40,21 @@ beforeEach(async () => {
 });
 afterEach(async () => sandbox.close());
 
-const openProducer = (redisUrl: string, signing: Pick<PayoutProducerOptions, 'signer' | 'audience'> = {}) =>
-  closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT, ...signing }));
+const openProducer = (redisUrl: string, own: Partial<PayoutProducerOptions> = {}) =>
+  closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT, ...own }));
 
 /**
  * Runs the blocks of a page marked `sh`.
  * @param before - what its words say has to happen before a block
- * @param values - what an operator puts in place of words of the page
  * @returns what they printed
  */
-async function follow(
-  page: string,
-  before: Readonly<Record<number, () => unknown>> = {},
-  values: Readonly<Record<string, string>> = {},
-) {
-  const text = await readFile(new URL(`../../docs/runbooks/${page}.md`, import.meta.url), 'utf8');
-  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}, values: OwnWords = {}) {
+  const blocks = await blocksOf(`runbooks/${page}`);
   expect(blocks).not.toEqual([]);
   let printed = '';
   for (const [index, block] of blocks.entries()) {
     await before[index]?.();
-    const own = Object.entries(values).reduce((text, [name, value]) => text.replaceAll(name, value), block);
-    const { code, output } = await host.shell(own);
-    if (code !== 0) throw new Error(`This block ended with ${String(code)}:\n${block}\n${output}`);
-    printed += output;
+    printed += await host.run(block, values);
   }
   return printed;
 }
@@ -298,11 +157,10 @@ it('act on a stolen key', async () => {
   await writePrivateKey(host.path('olga.pem'), operator);
   await writeFile(host.path('etc/payouts/policy.yaml'), APPROVED_ABOVE_A_CENT, { mode: 0o600 });
   const settings = ['PAYOUT_KEYS_FILE=/etc/payouts/keys.json', 'PAYOUT_POLICY_FILE=/etc/payouts/policy.yaml'];
-  await host.shell(`printf '%s\\n' ${settings.join(' ')} PAYOUT_AUDIENCE=${TEST_AUDIENCE} >> /etc/payouts/payouts.env`);
+  await host.addSettings(...settings, `PAYOUT_AUDIENCE=${TEST_AUDIENCE}`);
   await host.shell('systemctl start payouts-worker');
-  const log = async () => readFile(host.path('run/payouts-worker.log'), 'utf8');
   // What was signed before the worker's journal was begun is held.
-  await until('it sends', async () => (await log()).includes('acquired sender lease'));
+  await until('it sends', async () => (await host.readWorkerLog()).includes('acquired sender lease'));
 
   const signing = openProducer(host.redisUrl, { signer: keySigner('shop', shop), audience: TEST_AUDIENCE });
   const payout = { ...LATER, amount: '0.02', notBefore: undefined };
@@ -317,7 +175,7 @@ it('act on a stolen key', async () => {
     1: async () => {
       await writeKeys(true);
       await host.shell('kill -HUP $(cat run/payouts-worker.pid)');
-      await until('the worker has it', async () => (await log()).includes('the keyring was read again'));
+      await until('the worker has it', async () => (await host.readWorkerLog()).includes('the keyring was read again'));
     },
   });
   expect(followed).toMatch(/ann-laptop .*revoked/);
@@ -358,3 +216,150 @@ it('back up and restore Redis', async () => {
   expect(sandbox.stats(ACCOUNT).arrivals).toBe(4);
   expectPace(sandbox, ACCOUNT);
 });
+
+it('add an account, and remove it', async () => {
+  const { platformId, secretKey } = SECOND;
+  const writeAccounts = async (...platformIds: readonly number[]) => {
+    const rows = platformIds.map((id) => ({ platformId: id, baseUrl: sandbox.url, secretKeyFile: `./${id}.key` }));
+    await writeFile(host.path('etc/payouts/accounts.json'), JSON.stringify(rows), { mode: 0o644 });
+  };
+  await writeFile(host.path('etc/payouts/4242.key'), SECRET_KEY, { mode: 0o640 });
+  await writeAccounts(ACCOUNT);
+  await host.shell("sed -i '/^GATEWAY_/d' /etc/payouts/payouts.env");
+  await host.addSettings('PAYOUT_ACCOUNTS_FILE=/etc/payouts/accounts.json');
+  await startWorker();
+  const second = openProducer(host.redisUrl, { platformId });
+  const later = (payoutId: string, of = 'later') => ({ ...LATER, payoutId, batch: of });
+  const followed = await follow('accounts', {
+    0: async () => {
+      await writeAccounts(ACCOUNT, platformId);
+      await writeFile(host.path('new-key'), secretKey, { mode: 0o600 });
+    },
+    1: async () => {
+      await second.enqueueMany(cents(['paid']));
+      await untilCompleted(1, second);
+      sandbox.addFaults([{ kind: 'reject', message: 'Not enough funds', times: 1 }]);
+      await second.enqueueMany(cents(['poor']));
+      await until('one is rejected', async () => (await second.stats()).rejected === 1);
+      await second.enqueueMany([later('later-1'), later('later-2'), later('held', 'held')]);
+      await host.run(`payouts hold --account ${platformId} --batch held --yes --reason "ticket 812"`);
+    },
+    2: async () => {
+      expect(await second.stats()).toMatchObject({ queued: 0, held: 0, rejected: 0, cancelled: 4, completed: 1 });
+      await writeAccounts(ACCOUNT);
+    },
+  });
+  expect(followed).toMatch(/Account 4243: [^]*No problems found/);
+  const listed = await readFile(host.path('backup/4243-queued.csv'), 'utf8');
+  expect(listed.match(/^later-[12],/gm)).toHaveLength(2);
+  await enqueue(1, 'after');
+  await untilCompleted(2);
+  for (const each of [ACCOUNT, platformId]) expectPace(sandbox, each);
+}, 120_000);
+
+it('close an account of which nothing waits', async () => {
+  await startWorker();
+  const [, close = ''] = await blocksOf('runbooks/accounts');
+  await host.run(close, { 4243: String(ACCOUNT) });
+  expect(await producer.stats()).toMatchObject({ paused: true, completed: 1 });
+});
+
+it('go on without a host that is lost, on one of its name', async () => {
+  await startWorker();
+  await host.shell('kill -9 $(cat run/payouts-worker.pid); rm run/payouts-worker.pid');
+  await rename(host.path('var/lib/payouts/journal'), host.path('lost-disk'));
+  await enqueue(2, 'waits');
+  await follow('host-lost', {
+    1: async () => {
+      await until('the worker waits for the adoption', async () =>
+        (await host.readWorkerLog()).includes('payouts audit adopt-journal'),
+      );
+      expect(sandbox.stats(ACCOUNT).arrivals).toBe(1);
+    },
+  });
+  await untilCompleted(3);
+  expectPace(sandbox, ACCOUNT);
+}, 120_000);
+
+it('resolve what is unknown, many at once', async () => {
+  await host.addSettings('MAX_UNKNOWNS_IN_A_ROW=10');
+  await startWorker();
+  sandbox.addFaults([{ kind: 'drop-after', times: 2 }]);
+  sandbox.addFaults([{ kind: 'drop-before', times: 3 }]);
+  await enqueue(5, 'cut');
+  await until('five are unknown', async () => (await producer.stats()).unknown === 5);
+  const paid = new Map(sandbox.payments(ACCOUNT).map((payment) => [payment.addressTo, payment]));
+  const csv = async (name: string, rows: readonly (readonly (string | undefined)[])[]) =>
+    writeFile(host.path(name), rows.map((row) => `${row.join(',')}\n`).join(''));
+  const followed = await follow('unknown', {
+    0: async () => {
+      const Created = new Date().toISOString();
+      const rows = [...paid.values()].map(({ txhash, addressTo, amount }) => [txhash, addressTo, amount, Created]);
+      await csv('payments.csv', [['Hash', 'To', 'Amount', 'Created'], ...rows]);
+    },
+    2: async () => {
+      const [names = [], ...rows] = (await readFile(host.path('unknown.csv'), 'utf8'))
+        .trim()
+        .split('\n')
+        .map((line) => line.split(','));
+      const [address, gatewayId] = [names.indexOf('address_to'), names.indexOf('gateway_id')];
+      const filled = rows.map((row) => row.with(gatewayId, paid.get(row[address] ?? '')?.txhash ?? ''));
+      await csv('paid.csv', [names, ...filled.filter((row) => row[gatewayId] !== '')]);
+      await csv('unpaid.csv', [names, ...filled.filter((row) => row[gatewayId] === '')]);
+      const tried = 'payouts resolve --file unpaid.csv --not-sent --dry-run --reason "ticket 813"';
+      await until('the requests can no longer arrive', async () => (await host.shell(tried)).code === 0);
+    },
+  });
+  expect(followed).toMatch(/2 payouts/);
+  await untilCompleted(6);
+  expect(await producer.stats()).toMatchObject({ unknown: 0 });
+  expectPace(sandbox, ACCOUNT);
+}, 120_000);
+
+it('give up a replica that is gone for good', async () => {
+  const startReplica = async () => {
+    const own = ['--replicaof', `127.0.0.1 ${host.redisPort}`, '--masterauth', REDIS_PASSWORD];
+    const server = await startLocalRedis({ dir: await folderOfTest('replica'), args: own });
+    afterTest(async () => server.stop());
+    return server;
+  };
+  await startReplica();
+  const gone = await startReplica();
+  const followers = async () => (await host.shell('redis-cli INFO replication')).output;
+  await until('both follow', async () => (await followers()).match(/state=online/g)?.length === 2);
+  await startWorker();
+  await enqueue(1, 'waits');
+  await gone.stop();
+  await until('it is missed', async () => (await followers()).includes('connected_slaves:1'));
+  const { arrivals } = sandbox.stats(ACCOUNT);
+  await expect(enqueue(1, 'refused')).rejects.toThrow(/only 1 of 2 replicas acknowledged it/);
+  await until('doctor misses it', async () => (await host.shell('payouts doctor')).output.includes('Replicas missing'));
+  expect(sandbox.stats(ACCOUNT).arrivals).toBe(arrivals);
+  await follow('replicas-missing');
+  await enqueue(1, 'after');
+  await until('it is paid', async () => (await producer.get('after-1'))?.state === 'completed');
+  expectPace(sandbox, ACCOUNT);
+}, 120_000);
+
+it('release what is held', async () => {
+  const shop = testKey(1);
+  const writeKeys = async (...keys: Parameters<typeof keyEntry>[]) =>
+    writeKeyring(
+      host.path('etc/payouts/keys.json'),
+      keys.map((key) => keyEntry(...key)),
+    );
+  await writeKeys([testKey(2), { name: 'other' }]);
+  await host.addSettings('PAYOUT_KEYS_FILE=/etc/payouts/keys.json', `PAYOUT_AUDIENCE=${TEST_AUDIENCE}`);
+  const signing = openProducer(host.redisUrl, { signer: keySigner('shop', shop), audience: TEST_AUDIENCE });
+  await host.shell('systemctl start payouts-worker');
+  // What was signed before the worker's journal was begun is held for that.
+  await until('it sends', async () => (await host.readWorkerLog()).includes('acquired sender lease'));
+  await signing.enqueueMany(cents(numbered(2, 'salary')).map((each) => ({ ...each, batch: '2030-01-salaries' })));
+  await until('both are held', async () => (await producer.stats()).held === 2);
+  expect(sandbox.stats(ACCOUNT).arrivals).toBe(0);
+  await writeKeys([shop]);
+  await host.shell('kill -HUP $(cat run/payouts-worker.pid)');
+  await until('the worker has it', async () => (await host.readWorkerLog()).includes('the keyring was read again'));
+  expect(await follow('held')).toMatch(/2 payouts[^]*2 payouts/);
+  await untilCompleted(2);
+}, 120_000);

@@ -155,6 +155,28 @@ it('docs/use-from-code.md and docs/own-gateway.md have the types of the package'
   expect(await startNode([tsc, '--noEmit', '-p', '.']).end()).toEqual({ code: 0, output: '' });
 });
 
+it('docs/benchmarks.md has a step that a durable engine may run again and again, and that pays once', async () => {
+  const page = readFileSync(join(ROOT, 'docs/benchmarks.md'), 'utf8');
+  const [, step = ''] = /```ts\n(\/\/ pay-order\.ts\n.*?)```/s.exec(page) ?? [];
+  await writeFile(join(application.dir, 'pay-order.ts'), step);
+  const program = `
+      import { PayoutProducer } from 'payout-queue/producer';
+      import { payOrder } from './pay-order.ts';
+      const platformId = Number(process.env.GATEWAY_PLATFORM_ID);
+      await using producer = new PayoutProducer({ redisUrl: process.env.REDIS_URL!, platformId });
+      const run = async () => payOrder(producer, 'order-1', '12.5', 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
+      console.log(...(await Promise.all([run(), run(), run()])));`;
+  await writeFile(join(application.dir, 'steps.mts'), program);
+  const killed = startNode(['steps.mts']);
+  await until('it is enqueued', async () => (await world.producer.get('order-1')) !== undefined);
+  await killed.end('SIGKILL');
+  const worker = startExample('worker.ts', { HEALTH_PORT: '0' });
+  for (let runs = 0; runs < 2; runs += 1)
+    expect(await startNode(['steps.mts']).end()).toEqual({ code: 0, output: 'paid paid paid\n' });
+  expect(world.sandbox.stats().arrivals).toBe(1);
+  await worker.end('SIGTERM');
+}, 120_000);
+
 it('docs/own-gateway.md has a test of its example that passes', async () => {
   const passed = { code: 0, output: expect.stringMatching(/pass [1-9][^]*fail 0\n/) };
   expect(await startNode(['--test', 'acme.test.ts']).end()).toEqual(passed);
