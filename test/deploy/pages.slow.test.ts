@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { appendFile, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, expect, it } from '@jest/globals';
@@ -12,9 +13,16 @@ import { cents } from '../support/account.js';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
-import { blocksOf, fillIn, openRunbookHost, REDIS_PASSWORD, type RunbookHost } from './support/runbook-host.js';
+import {
+  blocksOf,
+  fillIn,
+  openRunbookHost,
+  REDIS_PASSWORD,
+  type OwnWords,
+  type RunbookHost,
+} from './support/runbook-host.js';
 
-/** docs/control.md, deploy.md, import.md, leaving.md and notifications.md, block by block, on a machine as they describe it. */
+/** Pages of docs/, block by block, on a machine as they describe it. */
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ACCOUNT = 4242;
@@ -44,6 +52,23 @@ async function untilState(state: string, ...payoutIds: readonly string[]) {
     await until(`${payoutId} is ${state}`, async () => (await producer.get(payoutId))?.state === state);
 }
 
+/** Starts a block of which the last command serves until it is ended. */
+async function serve(block: string, values: OwnWords, ready: RegExp) {
+  const running = host.start(fillIn(block, values).replace(/\bpayouts (?=\w+( *#.*)?\n$)/, 'exec payouts '));
+  afterTest(async () => {
+    running.kill('SIGKILL');
+    await running.result;
+  });
+  return {
+    found: await running.waitForOutput(ready),
+    stop: async () => {
+      running.kill('SIGTERM');
+      const { code, stderr } = await running.result;
+      expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+    },
+  };
+}
+
 const LATER = { notBefore: '2099-01-01T00:00:00Z' };
 
 const FOUR_EYES = `version: 1
@@ -67,7 +92,7 @@ const row = (payoutId: string) =>
   `${payoutId},6,${payoutId === 'invoice-77' ? '12.5' : Number(payoutId.split('-')[1])},${ADDRESS}\n`;
 const HEAD = 'payout_id,payment_id,amount,address_to\n';
 
-it('docs/control.md makes keys, has people approve, also offline, and audits the journal by its head', async () => {
+it('docs/control.md makes keys, has people approve, also offline and by docs/dashboard.md, and audits the journal by its head', async () => {
   const [generate = '', generateApprover = '', approve = '', offline = '', audit = ''] = await exactly(5, 'control');
   const keyring = host.path('etc/payouts/keys.yaml');
   await writeFile(keyring, 'version: 1\nkeys:\n', { mode: 0o600 });
@@ -105,14 +130,23 @@ it('docs/control.md makes keys, has people approve, also offline, and audits the
   await untilState('held', 'invoice-78');
   expect(await producer.get('invoice-78')).toMatchObject({ held: { rule: 'four-eyes' } });
 
+  const [post = ''] = await exactly(1, 'dashboard');
+  await host.run('payouts approve invoice-78 --offline --key ann.pem --yes > signed.json');
+  await host.addSettings('DASHBOARD_PORT=0', 'DASHBOARD_PASSWORD=pages-0123456789');
+  const { found, stop } = await serve('payouts dashboard\n', {}, /Dashboard on (\S+?)\/?\n/);
+  const mine = { '--user payouts ': '--user payouts:pages-0123456789 ', 'https://payouts.example': found[1] ?? '' };
+  expect(await host.run(post, mine)).toMatch(/"payoutId":"invoice-78","decision":"approve","by":"ann"/);
+  await stop();
+  await untilState('completed', 'invoice-78');
+
   const [read = ''] = audit.split('\n');
   const head = (await host.run(read)).trim();
   const [shown = ''] = /[0-9a-f]{64}/.exec(audit) ?? [];
   const verified = await host.run(audit, { [shown]: head });
-  expect(verified).toMatch(/^signatures +4 signed sends: 4 verified$/m);
+  expect(verified).toMatch(/^signatures +5 signed sends: 5 verified$/m);
   const other = await host.shell(audit);
   expect(other).toMatchObject({ code: 5, output: expect.stringContaining(shown) });
-  expect(sandbox.stats(ACCOUNT).arrivals).toBe(4);
+  expect(sandbox.stats(ACCOUNT).arrivals).toBe(5);
   expectPace(sandbox, ACCOUNT);
 }, 180_000);
 
@@ -146,35 +180,23 @@ it('docs/notifications.md starts, skips one that is refused, and ends', async ()
   await host.run('umask 077; openssl rand -hex 32 > secrets/notify-secret.txt');
   for (const [name, query] of Object.entries({ slack: '', telegram: '?chat_id=7' }))
     await writeFile(host.path(`secrets/${name}-url.txt`), `${receiver.url}/${name}${query}`, { mode: 0o600 });
-  /** Serves until it is ended. */
-  const serve = async (block: string) => {
-    const running = host.start(
-      fillIn(block, { 'https://hooks.example': receiver.url, 'payouts notify': 'exec payouts notify' }),
-    );
-    afterTest(async () => {
-      running.kill('SIGKILL');
-      await running.result;
-    });
-    await running.waitForOutput(/notifications start/);
+  const serveUntilGrouped = async (block: string) => {
+    const serving = await serve(block, { 'https://hooks.example': receiver.url }, /notifications start/);
     await until('its group exists', async () => (await host.shell(groups)).output.includes('payouts-notify'));
-    return async () => {
-      running.kill('SIGTERM');
-      const { code, stderr } = await running.result;
-      expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
-    };
+    return serving.stop;
   };
   const groups = `redis-cli XINFO GROUPS '{payouts:${ACCOUNT}}:events' || true`;
   const paths = () => receiver.received.map(({ path }) => path.split('?')[0]);
   const pause = async (reason: string) => host.run(`payouts pause --reason "${reason}"; payouts resume --reason done`);
   const bodies = () => receiver.received.map(({ body }) => JSON.parse(body) as Notification);
 
-  const stop = await serve(start);
+  const stop = await serveUntilGrouped(start);
   await pause('first');
   await until('both are posted', () => receiver.received.length === 2);
   expect(receiver.received[0]?.headers['payouts-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
   await stop();
   for (const block of [slack, telegram]) {
-    const stopIt = await serve(block);
+    const stopIt = await serveUntilGrouped(block);
     const posted = receiver.received.length;
     await pause('again');
     await until('both are posted', () => receiver.received.length === posted + 2);
@@ -185,13 +207,13 @@ it('docs/notifications.md starts, skips one that is refused, and ends', async ()
   const before = receiver.received.length;
   receiver.respond = ({ body }, response) =>
     void response.writeHead((JSON.parse(body) as Notification).type === 'paused' ? 400 : 204).end();
-  const stopRefused = await serve(start);
+  const stopRefused = await serveUntilGrouped(start);
   await pause('refused');
   await until('it is refused', () => receiver.received.length > before);
   await stopRefused();
   const { eventId } = bodies().at(-1) ?? {};
   expect(await host.run(skip, { '1906102800000-0': String(eventId) })).toBe('1\n');
-  const stopLast = await serve(start);
+  const stopLast = await serveUntilGrouped(start);
   await until('what was behind it is posted', () => bodies().at(-1)?.type === 'resumed');
   await stopLast();
   expect(await host.run(remove)).toBe('1\n');
@@ -259,4 +281,26 @@ it('docs/leaving.md takes all there is along, also the ids of what retention rem
   // A file that is cut off is noticed.
   const cut = take.replace('> payouts.jsonl', '| head -2 > payouts.jsonl');
   expect((await host.shell(cut)).code).not.toBe(0);
+});
+
+it('docs/http.md makes a token, and opens the door', async () => {
+  const [open = ''] = await exactly(2, 'http');
+  await host.addSettings('SERVE_PORT=0', 'SERVE_HEALTH_PORT=0');
+  const { found, stop } = await serve(open, {}, /^([\w-]{20,})$[^]*"url":"([^"]+)"[^]*the HTTP door serves/m);
+  const [, token = '', url = ''] = found;
+  const response = await fetch(`${url}/v1/stats`, { headers: { authorization: `Bearer ${token}` } });
+  expect({ status: response.status, body: await response.json() }).toMatchObject({
+    ...{ status: 200, body: { platformId: ACCOUNT } },
+  });
+  await stop();
+});
+
+(isBuiltin('node:sqlite') ? it : it.skip)('docs/bookkeeping.md puts an export into SQLite', async () => {
+  const [book = ''] = await exactly(1, 'bookkeeping');
+  await mkdir(host.path('node_modules'));
+  await symlink(ROOT, host.path('node_modules/payout-queue'));
+  await producer.enqueueMany(cents(['one', 'two']).map((each) => ({ ...each, ...LATER })));
+  expect(await host.run(book, { '| node ': `| ${process.execPath} ` })).toMatch(
+    /^2 payouts, 0 sends, 0 acts and 2 events\.$/m,
+  );
 });
