@@ -283,6 +283,17 @@ it('docs/leaving.md takes all there is along, also the ids of what retention rem
   expect((await host.shell(cut)).code).not.toBe(0);
 });
 
+it('docs/redis.md has the doctor say what a service keeps', async () => {
+  const [ask = ''] = await exactly(1, 'redis');
+  expect(await host.run(ask)).toMatch(/^ok: Redis keeps its data, /m);
+  await host.run('redis-cli CONFIG SET appendfsync everysec; redis-cli CONFIG SET maxmemory-policy allkeys-lru');
+  const { code, output } = await host.shell(ask);
+  expect({ code, output }).toEqual({
+    code: 1,
+    output: expect.stringMatching(/^problem: Redis keeps its data, .*maxmemory-policy/m),
+  });
+});
+
 it('docs/http.md makes a token, and opens the door', async () => {
   const [open = ''] = await exactly(2, 'http');
   await host.addSettings('SERVE_PORT=0', 'SERVE_HEALTH_PORT=0');

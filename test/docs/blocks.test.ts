@@ -39,6 +39,7 @@ const RUN_BY: readonly (readonly [page: string, languages: readonly string[], te
   ['docs/bookkeeping.md', ['sh'], 'test/deploy/pages.slow.test.ts'],
   ['docs/dashboard.md', ['sh'], 'test/deploy/pages.slow.test.ts'],
   ['docs/http.md', ['sh'], 'test/deploy/pages.slow.test.ts'],
+  ['docs/redis.md', ['sh'], 'test/deploy/pages.slow.test.ts'],
   ['docs/leaving.md', ['sh'], 'test/deploy/pages.slow.test.ts'],
   ['docs/own-gateway.md', ['ts'], 'test/docs/programs.slow.test.ts'],
   ['docs/http.md', ['sh', 'php', 'python'], 'test/http/clients.test.ts'],
