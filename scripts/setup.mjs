@@ -1,7 +1,8 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
 // with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool, with
 // `--with-network` what opens network namespaces, with `--with-rumur` what checks the models of test/proofs/model, with
-// `--with-signers` what examples/signers needs: a token (SoftHSM2), curl and jq, with `--with-postgres` a PostgreSQL.
+// `--with-commands` what the blocks of the documents call, with `--with-signers` what examples/signers needs: a token
+// (SoftHSM2), curl and jq, with `--with-postgres` a PostgreSQL.
 // `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
@@ -56,6 +57,10 @@ if (process.argv.includes('--with-network') && process.platform === 'linux') {
   setUpProgram('ip', (tool) => (tool === 'dnf' ? 'iproute' : 'iproute2'), 'Install iproute2.');
   setUpProgram('nsenter', () => 'util-linux', 'Install util-linux.');
   setUpProgram('socat', () => 'socat', 'Install socat.');
+}
+// Only the slow tests that run the blocks of the documents need them.
+if (process.argv.includes('--with-commands')) {
+  for (const name of ['curl', 'jq', 'openssl']) setUpProgram(name, () => name, `Install ${name}.`);
 }
 // Only the test of examples/signers needs them, and is skipped without.
 if (process.argv.includes('--with-signers')) {

@@ -8,29 +8,35 @@ import { SECRET_KEY, worldOfTest } from '../worker/support/payout-world.js';
 
 /** A worker on a disk on which its journal's folder cannot be made: real mounts, in a namespace of their own. */
 
-it.each([
-  [
-    'full',
-    'mount -t tmpfs -o nr_inodes=1 none "$DISK"',
-    /ENOSPC: no space left on device, mkdir .* Free space on this disk\./,
-  ],
+const mounted = (how: string) => [
+  'unshare',
+  '-rm',
+  'sh',
+  '-c',
+  `mount -t tmpfs -o ${how} none "$DISK"; exec "$@"`,
+  'sh',
+];
+const AS_NOBODY =
+  'chmod 555 "$DISK"; [ "$(id -u)" != 0 ] || set -- setpriv --reuid=65534 --clear-groups "$@"; exec "$@"';
+
+it.each<[string, string[], RegExp]>([
+  ['full', mounted('nr_inodes=1'), /ENOSPC: no space left on device, mkdir .* Free space on this disk\./],
   [
     'read-only',
-    'mount -t tmpfs -o ro none "$DISK"',
+    mounted('ro'),
     /EROFS: read-only file system, mkdir .* Its file system is read-only: mount it for writing\./,
   ],
   [
     'of another user',
-    'chmod 555 "$DISK"; set -- setpriv --reuid=65534 --clear-groups "$@"',
-    /EACCES: permission denied, stat .* Let the user of the worker write there\./,
+    ['sh', '-c', AS_NOBODY, 'sh'],
+    /EACCES: permission denied, (?:mkdir|stat) .* Let the user of the worker write there\./,
   ],
-])('payouts worker says that the disk is %s, and what to do', async (_, prepare, message) => {
+])('payouts worker says that the disk is %s, and what to do', async (_, [program = '', ...how], message) => {
   const world = await worldOfTest();
   const disk = join(world.dir, 'disk');
   await mkdir(disk);
-  const script = `set -e; ${prepare}; exec "$@"`;
-  const worker = [process.execPath, findBuiltProgram(), 'worker'];
-  const { result, kill, waitForOutput } = startProgram('unshare', ['-m', 'sh', '-c', script, 'sh', ...worker], {
+  const args = [...how, process.execPath, findBuiltProgram(), 'worker'];
+  const { result, kill, waitForOutput } = startProgram(program, args, {
     cwd: '/',
     env: {
       ...{ ...world.env, DISK: disk, SEND_JOURNAL_DIR: join(disk, 'journal'), HEALTH_PORT: '0', NODE_NO_WARNINGS: '1' },
