@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
+import { loadYaml } from '../../base/late-yaml.cjs';
 import { InvalidConfigError, type Problem } from '../../base/errors.js';
 import { parseWallet, walletAndTagKey, walletKey } from '../../gateway/wallet.js';
 import { readNamedBy, readPublicBytes } from '../keys/current-file.js';
@@ -53,7 +53,7 @@ function readPublic(file: string): Buffer {
 }
 
 function parseYaml(text: string): object {
-  const document = parseDocument(text, { schema: 'failsafe' });
+  const document = loadYaml().parseDocument(text, { schema: 'failsafe' });
   const problems = [...document.errors, ...document.warnings].map(({ message }): Problem => ({
     field: 'it',
     message: `is no YAML: ${message.split('\n')[0] ?? ''}`,
