@@ -2,7 +2,8 @@ import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
-import { extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries } from './alerts.js';
+import { alertRules, extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries } from './alerts.js';
+import { WAYS } from './ways/index.js';
 
 /** Which alerts fire, and when, over series that are written by hand. */
 
@@ -26,7 +27,11 @@ const UP = [of7('build_info', always(1)), of7('lease_held', always(1))];
 type Case = readonly [name: string, series: readonly InputSeries[], alerts: string, minutes?: number];
 const toNames = (alerts: string) => alerts.split(' ').flatMap((name) => (name ? [`Payouts${name}`] : []));
 
+/** Alerts that a case of this file expects to fire. */
+const expected = new Set<string>();
+
 function fires(what: string, cases: readonly Case[], usually = HALF_HOUR) {
+  for (const [, , names] of cases) for (const alert of toNames(names)) expected.add(alert);
   it(`${what} fire what they should`, async () => {
     const questions = cases.map(([, given, names, minutes = usually]) => ({
       ...{ series: given, alerts: toNames(names), minutes },
@@ -114,6 +119,21 @@ const others: readonly Case[] = [
   ['the first policy of a worker', [policy('a', since(`1+0x${HALF_HOUR}`))], ''],
   ['a receipt that could not be signed', [of7('receipts_failed_total', changesTo(1))], 'ReceiptsFailed'],
   ['an unreadable keyring', [series('keys_reload_failed', changesTo(1))], 'KeysReloadFailed'],
+  ['a payout that was paid late', [of7('late_payments', changesTo(1))], 'PaidLate'],
+  [
+    'an order id with another payment',
+    [of7('look_ups_total', changesTo(1), ',answer="other_payment"')],
+    'OtherPayment',
+  ],
+  ['an order id that the gateway refuses', [of7('look_ups_total', changesTo(1), ',answer="refused"')], ''],
+  ['two sends within a second', [of7('send_gap_seconds_bucket', changesTo(1), ',le="1"')], 'SentTooClose'],
+  ['two sends within more than a second', [of7('send_gap_seconds_bucket', changesTo(1), ',le="1.05"')], ''],
+  ['a payment that failed', [of7('polls_total', changesTo(1), ',result="failed"')], 'Failed'],
+  ['a payment that was completed', [of7('polls_total', changesTo(1), ',result="completed"')], ''],
+  ['notifications of more than five minutes', [of7('notification_lag_seconds', changesTo(301))], 'NotificationsLate'],
+  ['younger notifications', [of7('notification_lag_seconds', changesTo(290))], ''],
+  ['forty wrong passwords', [series('dashboard_login_failures_total', changesTo(40))], 'DashboardGuessed'],
+  ['twenty wrong passwords', [series('dashboard_login_failures_total', changesTo(20))], ''],
   ...(
     [
       // The simulated time begins with 1970.
@@ -200,3 +220,8 @@ fires(
   ],
   2 * HOUR,
 );
+
+it('each alert fires in a case here, or in a way to stand still', () => {
+  for (const { told } of WAYS) for (const alert of told.alerts) expected.add(alert);
+  expect(alertRules.map(({ alert }) => alert).filter((alert) => !expected.has(alert))).toEqual([]);
+});
