@@ -19,6 +19,7 @@ const ALONE = ['cli/commands/large-batches', 'cluster/parted', 'worker/alone'].m
 
 /** The proofs that take minutes: `npm run test:slow`. */
 export default {
+  testSequencer: config.testSequencer,
   testTimeout: config.testTimeout,
   workerGracefulExitTimeout: config.workerGracefulExitTimeout,
   // Three at a time mostly wait; what has to be alone runs after them.

@@ -1,7 +1,12 @@
 import Sequencer from '@jest/test-sequencer';
 
-/** Begun last, each would keep one processor busy alone. */
+/** Begun last, each would run alone at the end. The slow ones are small files, and take minutes. */
 const LONGEST = [
+  'proofs/late/late.slow',
+  'proofs/failover/sentinel.slow',
+  'drills/drills.slow',
+  'worker/process.slow',
+  'told/told.slow',
   'proofs/simulation/simulation',
   'worker/process',
   'cli/keys/keys-command',
