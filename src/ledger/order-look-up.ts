@@ -45,14 +45,14 @@ export function parseLookUp(text: string | undefined): OrderLookUp | undefined {
 
 const HOUR_MS = 60 * 60_000;
 /** Before the first question, the second, … After these it is asked hourly. */
-const WAITS_MS: readonly number[] = [10_000, 30_000, 2 * 60_000, 10 * 60_000];
+export const LOOK_UP_WAITS_MS = [10_000, 30_000, 2 * 60_000, 10 * 60_000];
 /** Between two questions. */
 export const LONGEST_WAIT_MS = HOUR_MS;
 const ASKED_FOR_MS = 3 * 24 * HOUR_MS;
 
 /** @param asked - how many times */
 export function waitBefore(asked: number): number {
-  return WAITS_MS[asked] ?? HOUR_MS;
+  return LOOK_UP_WAITS_MS[asked] ?? HOUR_MS;
 }
 
 /** @returns wall clock, ms; undefined if it was asked for three days */

@@ -239,5 +239,7 @@ export function drawPlan(seed: number, signed: boolean, api = apiOf(seed)) {
     maxUnknownsInARow: random.pick([2, 99]),
     pauseAtMs: random.chance(0.6) ? atMs() : Infinity,
     forgetsKey: random.chance(0.4),
+    /** In half of the rounds the first question comes too early. */
+    orderIdKnownAfterMs: random.pick([0, 3_000]),
   };
 }

@@ -128,14 +128,21 @@ const SIGNED_FAULTS = [
   { kind: 'drop-after', every: 9, times: 1 },
 ];
 
+/** What the workers find by order id in the end, and what is not there to be found. */
+const UNANSWERED_FAULTS = [
+  { kind: 'drop-after', every: 4 },
+  { kind: 'drop-before', every: 9, times: 1 },
+];
+
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
-export async function startGateway({ seed, timing, signed }: Plan, dir: string) {
+export async function startGateway({ seed, api, timing, signed, orderIdKnownAfterMs }: Plan, dir: string) {
   const { minGapMs, latencyBeforeMs, latencyAfterMs } = timing;
   const options = {
     accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
     ...{ minGapMs, latencyBeforeMs, latencyAfterMs, settleAfterMs: 200, seed },
-    faults: signed ? SIGNED_FAULTS : [],
+    faults: signed ? SIGNED_FAULTS : { v1: [], v2: UNANSWERED_FAULTS }[api],
+    v2: { orderIdKnownAfterMs },
   };
   const program = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
   const child = startChild([program, JSON.stringify(options)], join(dir, 'gateway.log'));

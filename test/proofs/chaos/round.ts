@@ -8,7 +8,7 @@ import { UNSIGNED, adoptJournal, writeKeyFiles } from '../signing.js';
 import { paymentOf, PLATFORM_ID, WORKERS, type Fault, type Plan, type Stage } from './plan.js';
 import { type GatewayBook, startGateway, startHost, startRedis, type WorkerHost } from './processes.js';
 import { TcpProxy } from './tcp-proxy.js';
-import { openUsers } from './users.js';
+import { isKnownByOrderId, openUsers } from './users.js';
 
 /** Each that the application asked for, as the ledger has it in the end. */
 type Payouts = ReadonlyMap<string, Payout | undefined>;
@@ -38,7 +38,8 @@ function findProblem(payout: Payout | undefined, paid: Payment | undefined) {
       if (payout.gatewayId !== paid.gatewayId) return 'is completed as another payment';
       return payout.txhash === paid.txhash ? undefined : 'is completed with the hash of another payment';
     case 'unknown':
-      return undefined;
+      if (paid === undefined || !isKnownByOrderId(paid)) return undefined;
+      return `is unknown in the end, although the gateway has its payment with order id ${String(paid.orderId)}`;
     case 'rejected':
       return paid === undefined ? undefined : 'is rejected, but the gateway has paid it';
     default:
@@ -74,6 +75,8 @@ function findUnexplainedHolds(logs: readonly string[], unsigned: ReadonlySet<str
   });
 }
 
+/** In the history of a payout that a worker found at the gateway: no person did. */
+const FOUND_BY_ORDER_ID = 'the worker found its payment at the gateway, by its order id';
 const HOST_NAME = import.meta.resolve('../../worker/support/host-name.mjs');
 const FIRST_SEND_WITHIN_MS = 30_000;
 const DRAINED_WITHIN_MS = 90_000;
@@ -87,6 +90,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
   const trace: string[] = [];
   const broken: string[] = [];
   const states: Record<string, number> = {};
+  let found = 0;
   const opened: (() => Promise<unknown>)[] = [];
   const startedAt = performance.now();
   let chaosBeganAt = Infinity;
@@ -155,12 +159,16 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
     note('the first withdrawal arrived; the chaos begins');
     await Promise.all([delay(timing.chaosMs), ...plan.faults.map(async (fault) => letHappen(fault, stage))]);
     note('the faults are over');
-    const isDrained = async () => {
-      if ((await gateway.readStats()).blocked) return true;
+    const isAtRest = async () => {
       const stats = await users.readStats();
       if (stats === undefined || !users.haveAskedForAll() || stats.paused || stats.objections.length > 0) return false;
       if (stats.queued + stats.sending + stats.in_progress > 0) return false;
       return !signed || users.isDecided(stats);
+    };
+    const isDrained = async () => {
+      if ((await gateway.readStats()).blocked) return true;
+      // What is found in between is in progress.
+      return (await isAtRest()) && (await users.haveFoundAll()) && isAtRest();
     };
     const withinMs = (signed ? DECIDED_WITHIN_MS : DRAINED_WITHIN_MS) + timing.chaosMs / 5;
     await until('every payout is settled', isDrained, withinMs);
@@ -179,6 +187,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
       payouts.set(payoutId, payout);
       const state = payout?.state ?? 'missing';
       states[state] = (states[state] ?? 0) + 1;
+      if (payout?.history.some(({ reason }) => reason === FOUND_BY_ORDER_ID) === true) found += 1;
     }
     book = await stage.gateway.readBook();
     broken.push(...findBroken(book, payouts, timing.minGapMs), ...operator.lacking);
@@ -196,7 +205,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
     for (const close of opened.reverse()) await close();
   }
   const { arrivals = [], stats } = book ?? {};
-  return { broken, trace, states, arrivals: arrivals.length, smallestGapMs: stats?.smallestGapMs ?? null };
+  return { broken, trace, states, found, arrivals: arrivals.length, smallestGapMs: stats?.smallestGapMs ?? null };
 }
 
 /** A pause that a worker keeps is told each time that it would send. */

@@ -15,6 +15,7 @@ const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N]
   --gateway     the API of every round (v1 and v2 by turns)
   --signed      payouts are signed, and the workers have a keyring; an operator signs, too, and decides whatever is open
 
+With v2 the workers find by order id what the gateway has: no operator does, and nothing that it has may stay \`unknown\`.
 A seed decides which faults strike and when; what they meet depends on the machine, so a failure may take some repeats.
 `;
 
@@ -43,9 +44,10 @@ async function main() {
     const own = found.flatMap(([{ timing }, result]) => (timing.name === name ? (result.smallestGapMs ?? []) : []));
     return `${name} ${Math.min(...own).toFixed(2)} ms`;
   });
+  const payouts = sum(({ states }) => Object.values(states).reduce((all, each) => all + each, 0));
   const unknown = sum(({ states }) => states['unknown'] ?? 0);
   print(
-    `${sum(({ arrivals }) => arrivals)} withdrawals, ${unknown} unknown in the end; smallest gaps: ${gaps.join(', ')}`,
+    `${payouts} payouts, ${sum(({ arrivals }) => arrivals)} withdrawals; ${sum((result) => result.found)} found by order id, ${unknown} unknown in the end; smallest gaps: ${gaps.join(', ')}`,
   );
   print(`${rounds} rounds in ${seconds.toFixed(0)} s: ${(seconds / rounds).toFixed(1)} s a round`);
   const failed = sum(({ broken }) => (broken.length > 0 ? 1 : 0));
@@ -66,14 +68,14 @@ async function judge(seed: number): Promise<[Plan, RoundResult]> {
 }
 
 function describe({ seed, api: spoken, timing, faults }: Plan, result: RoundResult, seconds: number) {
-  const { arrivals, smallestGapMs, states, broken } = result;
+  const { arrivals, smallestGapMs, states, found, broken } = result;
   return [
     broken.length === 0 ? 'ok    ' : 'FAILED',
     `seed ${seed} ${spoken}`.padEnd(12),
     `${seconds.toFixed(1).padStart(5)} s`,
     `${arrivals} sends`.padStart(8),
     `gap ${smallestGapMs?.toFixed(1) ?? '-'} of ${timing.minGapMs} ms`.padEnd(22),
-    `${states['unknown'] ?? 0} unknown`.padStart(10),
+    `${found} found, ${states['unknown'] ?? 0} unknown`.padStart(19),
     faults.map(({ kind }) => kind).join(', '),
   ].join('  ');
 }

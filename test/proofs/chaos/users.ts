@@ -86,7 +86,9 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
 
   const decideOne = async ({ payoutId, state: now, attempt, held }: Payout, gatewayId: string | undefined) => {
     if (gatewayId !== undefined) {
-      if (now === 'unknown') await state(`payouts resolve ${payoutId} --sent --gateway-id ${gatewayId}`, 'unsigned');
+      // With v2 the workers find it by themselves.
+      if (now !== 'unknown' || plan.api === 'v2') return;
+      await state(`payouts resolve ${payoutId} --sent --gateway-id ${gatewayId}`, 'unsigned');
       return;
     }
     const command = { unknown: `resolve --not-sent --attempt ${attempt}`, rejected: 'retry', held: 'release' }[
@@ -138,6 +140,8 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
   };
   return operator;
 }
+
+export const isKnownByOrderId = ({ orderId }: Payment) => orderId !== undefined;
 
 export type Users = ReturnType<typeof openUsers>;
 
@@ -205,6 +209,14 @@ export function openUsers(options: UsersOptions) {
     },
 
     haveAskedForAll: () => accepted.size === payoutIds.length,
+
+    /** Whether the workers have found each payment that the gateway knows by an order id. */
+    async haveFoundAll() {
+      const page = await producer.list({ state: 'unknown' }).catch(() => undefined);
+      const payments = await options.readPayments();
+      const paidTo = new Set(payments.filter(isKnownByOrderId).map(({ addressTo }) => addressTo));
+      return page?.payouts.every(({ addressTo }) => !paidTo.has(addressTo)) ?? false;
+    },
 
     async isDecided({ unknown, rejected, held }: AccountStats) {
       const unsigned = await producer.get(UNSIGNED.payoutId);

@@ -37,7 +37,7 @@ function planSoak(durationMs: number): Plan {
   const payouts = Math.ceil(durationMs / PAYOUT_EVERY_MS);
   return {
     ...{ seed, api: 'v1', timing, faults, signed: false, sharedJournal: true, forgets: false },
-    ...{ maxUnknownsInARow: 99, pauseAtMs: Infinity, forgetsKey: false },
+    ...{ maxUnknownsInARow: 99, pauseAtMs: Infinity, forgetsKey: false, orderIdKnownAfterMs: 0 },
     enqueueAtMs: Array.from({ length: payouts }, (_, index) => index * PAYOUT_EVERY_MS - 10_000),
   };
 }
