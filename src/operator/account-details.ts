@@ -30,6 +30,8 @@ export interface AccountDetails {
   /** Age of the oldest event that `payouts notify` has not handled, in ms. Undefined if it is not used. */
   readonly notificationLagMs: number | undefined;
   readonly money: AccountMoney;
+  /** The gateway has been seen to find a payment by its order id. */
+  readonly lookUpWorks: boolean;
   readonly atRisk: MoneyAtRisk;
   /** The sending process's report of its policy. */
   readonly policyReport: PolicyReport | undefined;
@@ -73,6 +75,7 @@ export async function readAccountDetails(
   const reportedAt = senderOf(stats.sender?.owner ?? '', workers)?.at ?? 0;
   return {
     ...{ stats, workers, due, pollsDue, notificationLagMs, atRisk },
+    lookUpWorks: moneyRead[0].lookUp === 'works',
     money: describeMoney(moneyRead, reportedAt, connection.clock.wallNow()),
     policyReport: dropFormer(policyReport, reportedAt),
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,

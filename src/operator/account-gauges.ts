@@ -40,6 +40,10 @@ const GAUGES = {
     'For how long the payout that is longest in the state has been there; 0 when there is none.',
     'state',
   ],
+  lookUpWorks: [
+    'payouts_look_up_works',
+    '1 if the gateway has been seen to find a payment by its order id, so that the worker settles most unknown payouts by itself, else 0.',
+  ],
   stuck: [
     'payouts_stuck_in_progress',
     'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
@@ -229,7 +233,7 @@ class HeartbeatAges {
 }
 
 function setGauges(gauges: LedgerGauges, account: { readonly platform_id: string }, details: AccountDetails): void {
-  const { stats, due, pollsDue, stuck, notificationLagMs } = details;
+  const { stats, due, pollsDue, stuck, lookUpWorks, notificationLagMs } = details;
   gauges.paused.set(account, stats.paused ? 1 : 0);
   gauges.adopted.set(account, stats.pauses.some(({ by }) => by === 'adoption') ? 1 : 0);
   gauges.objections.set(account, stats.objections.length);
@@ -244,6 +248,7 @@ function setGauges(gauges: LedgerGauges, account: { readonly platform_id: string
   gauges.pollsDue.set(account, pollsDue);
   if (notificationLagMs !== undefined) gauges.notificationLag.set(account, notificationLagMs / 1_000);
   gauges.stuck.set(account, stuck);
+  gauges.lookUpWorks.set(account, lookUpWorks ? 1 : 0);
   setMoneyGauges(gauges, account, details.money);
   setPolicyGauges(gauges, account, details.policyReport);
   // Without a policy, a person must resolve what is held.

@@ -280,7 +280,7 @@ it('monitoring.md gives each alert the address of its runbook at the dashboard',
 
 /** Alerts about what has happened to money, access or a process, or about other alerts, while payouts go out. */
 const OF_EVENTS = [
-  ...['PayoutsPaidLate', 'PayoutsOtherPayment', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
+  ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
   'PayoutsReceiptsFailed',
   ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
   // Payouts go out: test/told/alerts.slow.test.ts makes these three.

@@ -2,7 +2,15 @@ import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
-import { alertRules, extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries } from './alerts.js';
+import {
+  alertRules,
+  extrapolate,
+  judgeAlerts,
+  judgeEvery,
+  judgeMany,
+  MINUTES_BEFORE,
+  type InputSeries,
+} from './alerts.js';
 import { WAYS } from './ways/index.js';
 
 /** Which alerts fire, and when, over series that are written by hand. */
@@ -150,6 +158,24 @@ fires(
   'signs of a working process',
   others.map(([name, found, alerts]) => [name, [...UP, ...found], alerts]),
 );
+
+/** For so many quarters of a minute, after five minutes without one. */
+const unknownFor = (quarters: number) => of7('in_state', `0+0x20 1+0x${quarters - 1} 0+0x20`, ',state="unknown"');
+const works = (value: number) => of7('look_up_works', `${value}+0x60`);
+it.each<[name: string, found: readonly InputSeries[], alerts: string]>([
+  ['for 15 s', [works(0), unknownFor(1)], 'Unknown'],
+  ['for 45 s, while the gateway finds payments by order id', [works(1), unknownFor(3)], ''],
+  [
+    'one after another, each for 45 s',
+    [works(1), of7('in_state', '0+0x20 1 1 1 0 1 1 1 0 1 1 1 0', ',state="unknown"')],
+    '',
+  ],
+  ['for longer, although it does', [works(1), unknownFor(6)], 'Unknown'],
+  ['for 15 s, and no process says whether it does', [unknownFor(1)], 'Unknown'],
+])('the alert about payouts that are unknown %s', async (_, found, alerts) => {
+  const up = [of7('build_info', '1+0x60'), of7('lease_held', '1+0x60')];
+  expect(await judgeEvery(15, { series: [...up, ...found], totalS: 15 * 40, alerts: toNames(alerts) })).toBeUndefined();
+});
 
 it('a key has a gauge where it ends, until another keyring is read', async () => {
   const registry = new Registry();

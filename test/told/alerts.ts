@@ -111,9 +111,12 @@ export async function judgeAlerts(question: AlertQuestion) {
   return (await judgeMany([question]))[0];
 }
 
-/** Whether no alert fires over series with a value every so many seconds. */
-export async function judgeSilence(series: readonly InputSeries[], everyS: number, totalS: number) {
-  return runPromtool([toTest(series, everyS, totalS, [fire([], totalS + everyS)])], everyS);
+/** Whether exactly these alerts fire over series with a value every so many seconds. */
+export async function judgeEvery(
+  everyS: number,
+  { series, totalS, alerts }: Readonly<{ series: readonly InputSeries[]; totalS: number; alerts: readonly string[] }>,
+) {
+  return runPromtool([toTest(series, everyS, totalS, [fire(alerts, totalS + everyS)])], everyS);
 }
 
 /** Whether each of these alerts fires with the same labels in every minute, from a minute before the time. */

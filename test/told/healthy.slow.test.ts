@@ -11,7 +11,7 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
-import { extrapolate, firesThroughout, judgeAlerts, judgeSilence, readSamples, shift } from './alerts.js';
+import { extrapolate, firesThroughout, judgeAlerts, judgeEvery, readSamples, shift } from './alerts.js';
 import type { Snapshot } from './alerts.js';
 import { Rig, type RigOptions } from './rig.js';
 
@@ -116,7 +116,11 @@ it(
     // Each look finds all three.
     expect(scrapes.filter(({ scrapes: found }) => found.length < 3)).toEqual([]);
     expect(
-      await judgeSilence(toSeries(scrapes), SCRAPE_EVERY_S, (scrapes.length - 1) * SCRAPE_EVERY_S),
+      await judgeEvery(SCRAPE_EVERY_S, {
+        series: toSeries(scrapes),
+        totalS: (scrapes.length - 1) * SCRAPE_EVERY_S,
+        alerts: [],
+      }),
     ).toBeUndefined();
   },
   (MINUTES + 3) * 60_000,

@@ -62,8 +62,12 @@ it('a payout that a killed worker left behind is completed without a person', as
   await untilSent(world, 1);
   worker.kill('SIGKILL');
   await worker.ended;
-  await untilLeased(world.startWorker({ environment: ENVIRONMENT }));
+  const second = world.startWorker({ environment: ENVIRONMENT });
+  await untilLeased(second);
+  const works = async () => /^payouts_look_up_works\{.*\} (\d)$/m.exec((await second.get('/metrics')).body)?.[1];
+  expect(await works()).toBe('0');
   await untilState(world, payoutId, 'completed');
+  await until('metrics say that look-up works', async () => (await works()) === '1');
   expect(world.sandbox.payments()).toHaveLength(1);
   expectPace(world.sandbox);
 });

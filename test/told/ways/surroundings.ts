@@ -185,6 +185,23 @@ export const GATEWAY_WAYS: readonly Way[] = [
     ),
   },
   {
+    name: 'The gateway has another payment with the order id of a payout than Redis says',
+    environment: { GATEWAY_API: 'v2' },
+    sandbox: { faults: [{ kind: 'drop-after', times: 1 }] },
+    happens: async (rig) => {
+      await rig.world.enqueue(1);
+      await until('its outcome is unknown', async () => (await rig.world.producer.stats()).unknown === 1);
+      await rig.client.hset(`${rig.prefix}:payout:P-1`, 'amount', '0.05');
+    },
+    repeats: true,
+    told: told(
+      'otherPayment',
+      'OtherPayment Unknown',
+      [200, '"headline":"Another payment"'],
+      [0, 'unknown payouts', '1 may or may not have been sent'],
+    ),
+  },
+  {
     name: 'The balance is below what is queued',
     environment: { BALANCE_EVERY_MS: '1000' },
     happens: async ({ world }) =>

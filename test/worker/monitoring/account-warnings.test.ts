@@ -27,7 +27,7 @@ const WELL: AccountDetails = {
     atRisk: { drops: [], paidLate: undefined, tampering: undefined, otherPayment: undefined },
     notificationLagMs: undefined,
   },
-  ...{ money: MONEY, policyReport: undefined },
+  ...{ money: MONEY, lookUpWorks: false, policyReport: undefined },
 };
 
 let now = 0;
