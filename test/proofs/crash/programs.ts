@@ -40,6 +40,56 @@ export const CRASHED_WORKER: CrashedProgram = {
   isTried: (step, { isSigned }) => !isSigned || /^(journal|redis hold)/.test(step),
 };
 
+const FOUND = 'P-found';
+
+/**
+ * A withdrawal is paid without a response, and the worker that asks for it by its order id ends before and after each step
+ * of journal and ledger. The next one completes it without a person, unless the gateway never got it.
+ */
+export const CRASHED_JANITOR: CrashedProgram = {
+  name: 'janitor',
+  api: 'v2',
+  async record(run, environment) {
+    const worker = await startJanitor(run, environment);
+    await until('the payout is found and completed', async () => isFound(run), WITHIN_MS);
+    worker.kill('SIGTERM');
+    await untilEnded(worker);
+  },
+  async crash(run, environment) {
+    const first = await startJanitor(run, environment);
+    await until('it died or was done', async () => first.signalCode !== null || isFound(run), WITHIN_MS);
+    if (first.signalCode === null) first.kill('SIGTERM');
+    const signal = await untilEnded(first);
+    await run.openWorker();
+    await until(
+      'the payout is completed, or was never sent',
+      async () => (await isFound(run)) || isUnsent(run),
+      WITHIN_MS,
+    );
+    const { history = [], gatewayId } = (await run.producer.get(FOUND)) ?? {};
+    const [payment, ...others] = run.sandbox.payments();
+    if (others.length > 0 || payment?.gatewayId !== gatewayId) throw new Error(`${FOUND} has another payment`);
+    if (history.some(({ by }) => by !== undefined)) throw new Error(`${FOUND} needed a person`);
+    return signal === 'SIGKILL';
+  },
+  // The others are those of the worker.
+  isTried: (step) => /^(journal|redis (finish-send|note-look-up|change-payouts|mark-sends-unknown|zrem))/.test(step),
+};
+
+async function startJanitor(run: Run, environment: Environment) {
+  run.sandbox.setFaults([{ kind: 'drop-after', times: 1 }]);
+  await run.producer.enqueue({ payoutId: FOUND, paymentId: 1, amount: '1', addressTo: `wallet-${FOUND}` });
+  return run.startWorker({ CRASH_OCCURRENCES: '10', ...environment });
+}
+
+/** The worker ended before the first byte: it was asked for, and nothing else may come of it. */
+async function isUnsent({ producer, sandbox }: Run) {
+  const { state, lookUp } = (await producer.get(FOUND)) ?? {};
+  return state === 'unknown' && lookUp?.answer === 'refused' && sandbox.payments().length === 0;
+}
+
+const isFound = async ({ producer }: Run) => (await producer.get(FOUND))?.state === 'completed';
+
 async function enqueue({ producer }: Run) {
   const payouts = SENT.map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` }));
   await producer.enqueueMany(payouts);

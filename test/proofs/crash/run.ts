@@ -1,5 +1,5 @@
 /**
- * `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`; `--signed`: the worker at the steps that this adds.
+ * `npm run crash-points [-- --jobs 6] [--only worker|janitor|producer|door]`; `--signed`: the worker at the steps that this adds.
  * `--gateway v1|v2|mixed`: the API that pays (v1). Mixed tries each step on both: on one it ends before the step, on the
  * other after it.
  */
@@ -24,7 +24,7 @@ import { endChild, type Environment } from '../chaos/processes.js';
 import { enqueueUnsigned } from '../chaos/users.js';
 import { FLAG, print, report, TEXT } from '../command-line.js';
 import { adoptJournal, keepsPause, OPERATOR, SIGNING, writeKeyFiles } from '../signing.js';
-import { CRASHED_DOOR, CRASHED_PRODUCER, CRASHED_WORKER } from './programs.js';
+import { CRASHED_DOOR, CRASHED_JANITOR, CRASHED_PRODUCER, CRASHED_WORKER } from './programs.js';
 
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
 const SECRET_KEY = 'k-crash-points';
@@ -38,6 +38,8 @@ type RunOptions = Readonly<{ redis: LocalRedis; isSigned: boolean; api: GatewayA
 
 export interface CrashedProgram {
   readonly name: string;
+  /** The only API that has what it does. @defaultValue the one that was asked for */
+  readonly api?: GatewayApi;
   record(run: Run, environment: Environment): Promise<void>;
   /** Ends it at a point. @returns whether it came to the point: the timing may differ */
   crash(run: Run, environment: Environment): Promise<boolean>;
@@ -79,7 +81,7 @@ async function findAllPoints(program: CrashedProgram, options: Omit<RunOptions, 
 /** Ends the program before and after each of its steps. @returns at how many points the promises were kept, and broken */
 async function tryPoints(program: CrashedProgram, options: Omit<RunOptions, 'api'>, gateway: string, jobs: number) {
   const { name } = program;
-  const points = await findAllPoints(program, options, gateway);
+  const points = await findAllPoints(program, options, program.api ?? gateway);
   print(`${name}: ${points.length} crash points`);
   const waiting = points.values();
   let [failed, unreached, unknown] = [0, 0, 0];
@@ -228,7 +230,7 @@ const GATEWAYS: readonly string[] = [...GATEWAY_APIS, 'mixed'];
 async function main() {
   const { signed: isSigned, only, jobs, gateway } = values;
   if (!GATEWAYS.includes(gateway)) throw new Error(`--gateway must be one of ${GATEWAYS.join(', ')}`);
-  const programs = isSigned ? [CRASHED_WORKER] : [CRASHED_WORKER, CRASHED_PRODUCER, CRASHED_DOOR];
+  const programs = isSigned ? [CRASHED_WORKER] : [CRASHED_WORKER, CRASHED_JANITOR, CRASHED_PRODUCER, CRASHED_DOOR];
   const chosen = programs.filter(({ name }) => only === undefined || name === only);
   if (chosen.length === 0) throw new Error(`--only must be one of ${programs.map(({ name }) => name).join(', ')}`);
   const redis = await startLocalRedis();
