@@ -17,6 +17,23 @@ it.each(['lost', 'forged'] as const)('without webhooks (%s) nothing is lost: the
   expect(Object.values(others).filter((value) => value > 0)).toEqual([]);
 });
 
+it('with webhooks each payout that is paid at once is completed within 2 s, half of the time to its first poll', async () => {
+  const pollMs = 4_000;
+  const { world } = await withWebhooks('sent', { pollMs, sandbox: { settleAfterMs: 0 } });
+  const payoutIds = await world.enqueue(10);
+  await untilSettled(world, 10);
+  const took = payoutIds.map(async (payoutId) => {
+    const { state, addressTo, updatedAt = '' } = (await world.producer.get(payoutId)) ?? {};
+    const paid = world.sandbox.payments().find((payment) => payment.addressTo === addressTo);
+    expect({ payoutId, state }).toEqual({ payoutId, state: 'completed' });
+    return Date.parse(updatedAt) - (performance.timeOrigin + (paid?.acceptedAtMs ?? Number.NaN));
+  });
+  const slowestMs = Math.max(...(await Promise.all(took)));
+  process.stdout.write(`paid to completed with webhooks: ${slowestMs.toFixed(0)} ms at most\n`);
+  expect(slowestMs).toBeLessThan(pollMs / 2);
+  expectPace(world.sandbox);
+});
+
 it('a flood about one payment is a poll a second, and another payout is asked for at once', async () => {
   const rate = 5;
   const { world, url, gatewayIds, polls } = await withPayoutsInProgress(2, {}, { pollRate: rate });

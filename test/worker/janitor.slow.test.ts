@@ -1,10 +1,16 @@
+import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { keySigner } from '../../src/control/keys/signing-key.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { LedgerKeys } from '../../src/ledger/keys.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
+import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
+import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
+import { aPayout } from '../ledger/support/a-payout.js';
 import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
-import { afterTest } from './support/close-after-test.js';
+import { afterTest, closeAfterTest } from './support/close-after-test.js';
 import {
   expectPace,
   openWorkerIn,
@@ -69,6 +75,35 @@ it('a payout that a killed worker left behind is completed without a person', as
   await untilState(world, payoutId, 'completed');
   await until('metrics say that look-up works', async () => (await works()) === '1');
   expect(world.sandbox.payments()).toHaveLength(1);
+  expectPace(world.sandbox);
+});
+
+it('a signed payout that the worker found has a receipt, as any other', async () => {
+  const [shop, own] = [testKey(1), testKey(2)];
+  const world = await worldOfTest({ sandbox: { faults: [{ kind: 'drop-after', times: 1 }] } });
+  const entries = [keyEntry(shop), keyEntry(own, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
+  const keysFile = await writeKeyring(join(world.dir, 'keys.json'), entries);
+  const environment = {
+    ...ENVIRONMENT,
+    PAYOUT_KEYS_FILE: keysFile,
+    PAYOUT_WORKER_SIGNER: await writePrivateKey(join(world.dir, 'worker-1.pem'), own),
+    PAYOUT_WORKER_SIGNER_NAME: 'worker-1',
+  };
+  await untilLeased(world.startWorker({ environment }));
+  const signing = { signer: keySigner('shop', shop), keysFile, audience: TEST_AUDIENCE };
+  const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...signing }));
+  await producer.enqueueMany(
+    ['found', 'next'].map((payoutId) => aPayout(payoutId, { addressTo: `wallet-${payoutId}` })),
+  );
+  for (const payoutId of ['found', 'next']) await untilState(world, payoutId, 'completed');
+  const found = await producer.get('found');
+  expect(found?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'unknown', 'in_progress', 'completed']);
+  expect(found).toMatchObject({ verified: true, attempt: 1, lookUp: { answer: 'found' } });
+  expect(found?.receipt).toMatchObject({ key: 'worker-1', at: found?.updatedAt });
+  expect(await producer.get('next')).toMatchObject({ verified: true });
+  const { gatewayId, txhash } = found ?? {};
+  expect(world.sandbox.payments().filter((payment) => payment.gatewayId === gatewayId)).toMatchObject([{ txhash }]);
+  expect(world.sandbox.payments()).toHaveLength(2);
   expectPace(world.sandbox);
 });
 
