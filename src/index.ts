@@ -3,6 +3,7 @@ export * from './producer.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './control/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/core-operator.js';
+export type { NewComment } from './ledger/payout-comment.js';
 export type { AdoptedPayout, HighestKnown } from './ledger/adopt-ledger.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
 export type { CameBack, CameBackList } from './operator/came-back.js';

@@ -14,7 +14,15 @@ export type {
   StoredSignature,
   StoredReceipt,
 } from './ledger/control-record.js';
-export type { Actor, HeldFor, HistoryEntry, MissingApprovals, Payout, PayoutInput } from './ledger/payout.js';
+export type {
+  Actor,
+  HeldFor,
+  HistoryEntry,
+  MissingApprovals,
+  Payout,
+  PayoutComment,
+  PayoutInput,
+} from './ledger/payout.js';
 export type { LookUpAnswer, OrderLookUp } from './ledger/order-look-up.js';
 export type { EventsOptions, PayoutEventListener } from './producer/events/event-group.js';
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';

@@ -85,6 +85,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         description: 'decide what became of payouts that are unknown',
         load: async () => (await import('./commands/resolve-command.js')).defineResolveCommand,
       },
+      {
+        usage: 'comment [options] <payoutId>',
+        description: 'write a line about a payout for other operators, such as "I am on it"',
+        load: async () => (await import('./commands/comment-command.js')).defineCommentCommand,
+      },
     ],
   },
   {

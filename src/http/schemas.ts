@@ -90,6 +90,10 @@ const payoutSchema = z.looseObject({
   verified: z.boolean().optional(),
   createdAt: timeField,
   updatedAt: timeField,
+  comments: z
+    .array(z.object({ at: timeField, by: z.string(), text: z.string() }))
+    .optional()
+    .describe('What people wrote about it, the oldest first; not signed'),
   history: z.array(
     z.object({
       at: timeField,

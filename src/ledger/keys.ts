@@ -16,7 +16,7 @@ export interface PayoutIndex {
  * |---|---|---|
  * | `ledger` | hash | the ledger's id and format, the transition counter, the pauses, the breaker's counts, the number of people's acts, and of those that a send journal has, time and payoutId of the last tampering, and of the last payment that was found to be another one |
  * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt without a response |
- * | `payout:<payoutId>` | hash | one payout with its history |
+ * | `payout:<payoutId>` | hash | one payout with its history and comments |
  * | `state:<state>` | sorted set; stream for a state that is never left, at a quarter of the size | payoutIds in the order in which they entered the state |
  * | `batch:<batch>` | sorted set | payoutIds in the order of acceptance |
  * | `gatewayId:<bucket>` | hash | {@link shortGatewayId} → payoutId, spread over small hashes, which Redis stores compactly |

@@ -45,6 +45,7 @@ export const SCRIPT_ARGUMENTS = {
   'keep-acts': 'acts',
   'put-back-ended': 'at by reason to',
   'undo-cancel': 'at by reason oneAct batch since',
+  'comment-payout': 'at by text most',
   'declare-new': 'at by reason',
   'raise-replicas': 'count names',
   'lower-replicas': 'at by reason count names',

@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { lastMessage, type Payout } from './payout.js';
+import { lastComment } from './payout-comment.js';
 import type { UnreadablePayout } from './payout-queries.js';
 
 /** The CSV columns of `payouts import` and `payouts list --csv`, with the field of each. */
@@ -40,6 +41,7 @@ export const RESULT_COLUMNS = {
   late_gateway_id: 'lateGatewayId',
   late_txhash: 'lateTxhash',
   attempt: 'attempt',
+  comment: 'comment',
 } as const;
 
 export const RESULT_CSV_COLUMNS = Object.keys(RESULT_COLUMNS) as readonly (keyof typeof RESULT_COLUMNS)[];
@@ -102,6 +104,7 @@ export function formatCsvRows(
         ...texts,
         final: String(payout.final),
         message: lastMessage(payout),
+        comment: lastComment(payout),
         ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
       };
       return FIELDS.map((name) => {

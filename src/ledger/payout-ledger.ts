@@ -7,6 +7,7 @@ import { parseStoredReplicas } from './known-replicas.js';
 import { type LedgerKeys, shortGatewayId } from './keys.js';
 import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './payout-queries.js';
+import { MAX_COMMENTS, type NewComment } from './payout-comment.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields, toTxhashField } from './payout-record.js';
 import { type Actor, type NewPayout, type Payout, toHeldField, toLine } from './payout.js';
 import { parseRejection, type RejectionOf, type ReplicasSeen } from './sender-ledger.js';
@@ -132,6 +133,21 @@ export class PayoutLedger {
    */
   async changeMany(changes: PayoutChanges): Promise<(Error | undefined)[]> {
     return this.confirmed(async () => changePayouts(this.connection, changes));
+  }
+
+  /**
+   * Adds a comment. Repeated after a lost reply, it stands once.
+   * @throws NotFoundError
+   * @throws ConflictError if the payout has {@link MAX_COMMENTS}
+   */
+  async comment(payoutId: string, { by, text }: NewComment): Promise<void> {
+    const { run, keys, clock } = this.connection;
+    const args = { at: clock.wallNow(), by, text, most: MAX_COMMENTS };
+    const reply = await this.confirmed(async () => run('comment-payout', args, [keys.payout(payoutId)]));
+    const rejection = parseRejection('comment-payout', reply);
+    if (rejection?.kind === 'not_found') throw new NotFoundError(`Payout ${payoutId} not found`);
+    if (rejection !== undefined)
+      throw new ConflictError(`Payout ${payoutId} has ${rejection.count} comments, which is the most`, ['comments']);
   }
 
   /** @returns false if the same had paused the account already; the first reason stays */

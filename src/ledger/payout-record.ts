@@ -3,6 +3,7 @@ import { UnreadableRecordError } from '../base/errors.js';
 import type { PaymentNames } from '../gateway/gateway.js';
 import { parseApprovals, parseReceipt, parseSignature, toSignatureFields } from './control-record.js';
 import { parseLookUp } from './order-look-up.js';
+import { parseComments } from './payout-comment.js';
 import { type HistoryEntry, type NewPayout, parseHeldField, type Payout, type ValidPayout } from './payout.js';
 import { isFinal, isPayoutState, type PayoutState, stateOfCode } from './states.js';
 
@@ -46,6 +47,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const receipt = parseReceipt(record, updatedAt);
   const approvals = parseApprovals(record);
   const lookUp = parseLookUp(record['lookUp']);
+  const comments = parseComments(record);
   return {
     payoutId,
     state,
@@ -63,6 +65,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...(state === 'unknown' && parseInFlight(record)),
     ...(lookUp && { lookUp }),
     ...(receipt === undefined ? {} : { receipt }),
+    ...(comments.length === 0 ? {} : { comments }),
     createdAt: history[0]?.at ?? '',
     updatedAt,
     history,

@@ -184,6 +184,16 @@ export interface HistoryEntry {
   readonly reason?: string;
 }
 
+/** What a person wrote about a payout, such as "I am on it". It decides nothing: anyone with access to Redis may have written it. */
+export interface PayoutComment {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  /** Who it says wrote it. */
+  readonly by: string;
+  /** One line. */
+  readonly text: string;
+}
+
 /** Why a payout is held. */
 export interface HeldFor {
   /** Which check holds it. */
@@ -265,6 +275,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
    * txhash. Only for `completed` and `failed`, and only with a keyring.
    */
   readonly verified?: boolean;
+  /** What people wrote about it, the oldest first; absent for most. */
+  readonly comments?: readonly PayoutComment[];
   /** ISO 8601, UTC. */
   readonly createdAt: string;
   /** ISO 8601, UTC: when it entered its present state. */

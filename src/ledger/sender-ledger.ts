@@ -335,7 +335,8 @@ export type ScriptRejection =
   /** The account has, or had, a sender. */
   | { readonly kind: 'not_new'; readonly trace: string }
   /** A cancellation is not undone: a word that says why. */
-  | { readonly kind: 'not_undone'; readonly why: string };
+  | { readonly kind: 'not_undone'; readonly why: string }
+  | { readonly kind: 'too_many_comments'; readonly count: number };
 
 /** Why each script may change nothing. The others never refuse. */
 export const REJECTIONS = {
@@ -346,6 +347,7 @@ export const REJECTIONS = {
     ...(['others_sending', 'wrong_state'] as const),
   ],
   'change-payouts': ['wrong_state', 'not_found', 'gateway_id_taken', 'in_flight', 'sent_since', 'paid_late'],
+  'comment-payout': ['not_found', 'too_many_comments'],
   'declare-new': ['not_new'],
   'finish-send': ['gateway_id_taken'],
   'mark-sends-unknown': ['lease_lost'],
@@ -419,6 +421,8 @@ function parseCode(reply: unknown): ScriptRejection | undefined {
       return { kind: 'other_pauses', by: details };
     case -25:
       return { kind: 'not_undone', why: first };
+    case -26:
+      return { kind: 'too_many_comments', count: Number(first) };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

@@ -4,6 +4,7 @@ import type { StatusGateway } from '../gateway/gateway.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { type PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';
 import { type Actor, parseActor, type Payout, requirePayoutId } from '../ledger/payout.js';
+import { type NewComment, parseNewComment } from '../ledger/payout-comment.js';
 import { HOLDABLE_STATES, type PayoutState } from '../ledger/states.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './adopt-ledger.js';
@@ -141,6 +142,20 @@ export class CoreOperator {
     const [error] = await undoCancels(account, [payoutId], parseActor(actor), false);
     if (error !== undefined) throw error;
     return account.ledger.require(undoIdOf(payoutId));
+  }
+
+  /**
+   * Writes a comment about a payout for other operators, such as "I am on it", whatever its state. Pages, lists, exports and
+   * the activity show it. It changes nothing, and nobody signs it: anyone who can write to Redis can write one.
+   * Applications that read the payout get it too.
+   * @returns the payout, with its `comments`
+   * @throws ConflictError if it has 50
+   */
+  async comment(payoutId: string, comment: NewComment): Promise<Payout> {
+    requirePayoutId(payoutId);
+    const { ledger } = this.#use();
+    await ledger.comment(payoutId, parseNewComment(comment));
+    return ledger.require(payoutId);
   }
 
   /**

@@ -33,7 +33,8 @@ beforeAll(async () => {
     const fields =
       'reference message requestedBy gatewayId symbol key amount addressTo batch notBefore lateGatewayId'.split(' ');
     const texts = Object.fromEntries(fields.map((field) => [field, FAKED]));
-    const others = { metadata: JSON.stringify(FAKED), h0: `q${now.toString(36)}\t${FAKED}\t${FAKED}` };
+    const comment = `${now.toString(36)}\t${FAKED}\t${FAKED}`;
+    const others = { c0: comment, metadata: JSON.stringify(FAKED), h0: `q${now.toString(36)}\t${FAKED}\t${FAKED}` };
     await redis.hset(keys.payout(payoutId), { ...texts, ...others });
   }
   const held = { kind: 'policy', rule: FAKED, reason: FAKED, message: FAKED, needs: { by: FAKED, persons: 1 } };
@@ -91,6 +92,12 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   uncancel: [
     [HOSTILE, '--reason', HOSTILE],
     ['--cancelled-for', HOSTILE, '--reason', HOSTILE, '--yes'],
+  ],
+  comment: [
+    [HOSTILE, '--text', HOSTILE],
+    ['p', '--text', HOSTILE],
+    ['p', '--text', 'I am on it', '--by', 'ann'],
+    ['p', '--text', 'I am on it', '--json'],
   ],
   hold: [
     [HOSTILE, '--reason', HOSTILE],

@@ -133,7 +133,7 @@ const HEAVY = ['bullmq', 'axios', 'express', 'prom-client', 'pino'];
 
 it.each([
   { args: ['--help'], most: 10 },
-  { args: ['cancel', 'nobody', '--reason', 'none'], most: 66 },
+  { args: ['cancel', 'nobody', '--reason', 'none'], most: 67 },
   { args: ['stats', '--json'], most: 74 },
 ])('of `payouts $args` imports at most $most modules, and nothing that only services need', async ({ args, most }) => {
   const { modules, packages } = await importsOf(...args);
@@ -153,7 +153,7 @@ it('names the row of an import that has a stray quote, also in the built program
 it('payouts completion completes commands, options and values in bash', async () => {
   const script = (await runInProcess(['completion', 'bash'], {})).stdout;
   for (const [line, expected] of [
-    ['payouts c', ['cancel', 'completion']],
+    ['payouts c', ['cancel', 'comment', 'completion']],
     ['payouts cancel --b', ['--batch', '--by']],
     ['payouts cancel --state ', ['queued', 'held', 'rejected']],
     ['payouts gateway balance --a', ['--account']],

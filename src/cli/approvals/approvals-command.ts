@@ -8,6 +8,7 @@ import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
 import { type Payout } from '../../ledger/payout.js';
+import { lastComment } from '../../ledger/payout-comment.js';
 import { addDecisionOptions, type ApprovalFlags, ApprovalTally, decidePayouts, sayKept } from './decide-payouts.js';
 import { describeNeeds, waitedMs } from './describe-approvable.js';
 import { readNamed, readWaiting } from './read-chosen.js';
@@ -50,6 +51,7 @@ function toJson(payout: Payout, check: CheckApprovals | undefined, now: number):
     ...{ payoutId, paymentId, amount, symbol, addressTo, batch, requestedBy, signedBy: signed?.key },
     ...{ rule: held?.rule, message: held?.message, needs: held?.needs, until: held?.until },
     ...{ heldSince: updatedAt, waitedMs: waitedMs(payout, now), approvals: toApprovalsJson(payout, check?.(payout)) },
+    comments: payout.comments,
   };
 }
 
@@ -61,12 +63,14 @@ function describeAll(
   now: number,
 ): string {
   if (payouts.length === 0) return 'No payout waits for approval.\n';
-  const head = ['PAYOUT', 'AMOUNT', 'ADDRESS', 'RULE', 'MISSING', 'WAITS'];
+  const hasComments = payouts.some(({ comments }) => comments !== undefined);
+  const head = ['PAYOUT', 'AMOUNT', 'ADDRESS', 'RULE', 'MISSING', 'WAITS', ...(hasComments ? ['COMMENT'] : [])];
   const rows = payouts.map((payout) => {
     const { payoutId, amount, paymentId, addressTo, held } = payout;
     const money = formatMoney(amount, paymentId, currencies);
     const wait = formatDuration(waitedMs(payout, now));
-    return [payoutId, money, addressTo, held?.rule ?? '', describeMissing(payout, check), wait];
+    const row = [payoutId, money, addressTo, held?.rule ?? '', describeMissing(payout, check), wait];
+    return hasComments ? [...row, lastComment(payout) ?? ''] : row;
   });
   return formatTable([head.map((text) => colours.dim(text)), ...rows], [1], [0, 1, 2]);
 }

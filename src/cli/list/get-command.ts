@@ -19,7 +19,7 @@ import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
 import type { GatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import { type HistoryEntry, lastedMs, type Payout, shownGatewayId } from '../../ledger/payout.js';
+import { type HistoryEntry, lastedMs, type Payout, type PayoutComment, shownGatewayId } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { describeEvidence, describeLookUp } from '../../operator/describe-look-up.js';
@@ -180,7 +180,15 @@ function formatPayout(
     formatFacts(colours, facts),
     `\nHistory (UTC)\n`,
     formatTable(history),
+    ...formatComments(payout.comments),
   ].join('');
+}
+
+/** As activity shows an act without a key: by whom it says it is. */
+function formatComments(comments: readonly PayoutComment[] = []): readonly string[] {
+  if (comments.length === 0) return [];
+  const rows = comments.map(({ at, by, text }) => ['', formatTime(at), `${by}: ${text}`]);
+  return [`\nComments (UTC), not signed\n`, formatTable(rows)];
 }
 
 /** @param lasted - ms; undefined if it lasts for good */

@@ -4,6 +4,7 @@ import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { NotFoundError } from '../../base/errors.js';
 import { type CsvOptions, formatCsvHeader, formatCsvRows, UNREADABLE } from '../../ledger/payout-csv.js';
 import { formatMoney, formatTime, shorten } from '../../base/format.js';
+import { lastComment } from '../../ledger/payout-comment.js';
 import {
   findPayouts,
   listPayoutIds,
@@ -225,10 +226,13 @@ function writeTable(
   { write, colours }: CliContext,
   currencies: readonly Currency[],
 ): void {
+  const hasComments = payouts.some((payout) => 'comments' in payout);
   const head = ['PAYOUT', 'STATE', 'AMOUNT', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
+  if (hasComments) head.push('COMMENT');
   const rows = payouts.map((payout) => {
     if ('reason' in payout) return [payout.payoutId, colours.red(UNREADABLE), '', '', '', '', payout.reason];
-    return toRow(payout, colours, currencies);
+    const row = toRow(payout, colours, currencies);
+    return hasComments ? [...row, lastComment(payout) ?? ''] : row;
   });
   write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2], [0, 1, 2, 5]));
 }

@@ -5,7 +5,7 @@ import type { WhoSaid } from '../control/payout-control.js';
 import { isRejectedByPerson } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
-import { ADDRESS, AGE, AMOUNT, type Column, payoutTable, REFERENCE } from '../layout/payout-table.js';
+import { ADDRESS, AGE, AMOUNT, type Column, COMMENT, payoutTable, REFERENCE } from '../layout/payout-table.js';
 import { heading, pager, type Shown, storedTime, usdWorth } from '../layout/pieces.js';
 import { type Picked, selectable } from '../layout/selection.js';
 import { type HeldFilter, type HeldPage, heldPath, type HeldQuery, isFiltered } from './held-query.js';
@@ -47,6 +47,7 @@ function columnsOf(whoSaid: HeldList['whoSaid']): readonly Column[] {
     { title: 'Why', className: 'wraps', cell: ({ held }) => html`<bdi>${held?.message ?? 'not known'}</bdi>` },
     { title: 'To be sent, it needs', cell: neededFor },
     { title: 'Who said what', cell: (payout) => describeSaid(whoSaid(payout)) },
+    COMMENT,
     { title: 'Until', cell: ({ held }) => held?.until && storedTime(held.until) },
     ADDRESS,
     REFERENCE,

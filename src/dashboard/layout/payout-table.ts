@@ -41,6 +41,29 @@ export const STATE: Column = { title: 'State', cell: ({ state }) => stateBadge(s
 
 export const MESSAGE: Column = { title: 'Last message', cell: lastMessage };
 
+const BUBBLE = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
+  <path
+    d="M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z"
+    fill="none"
+    stroke="currentColor"
+    stroke-width="1.4"
+    stroke-linejoin="round"
+  />
+</svg>`;
+
+/** The last one: in a list it says who looks after what. */
+export const COMMENT: Column = {
+  title: 'Comment',
+  className: 'text',
+  cell: ({ comments }, { wallNow }) => {
+    const last = comments?.at(-1);
+    if (last === undefined) return undefined;
+    const text = `${last.by}: ${last.text}`;
+    return html`${BUBBLE} <bdi title="${text}">${text}</bdi>
+      <span class="quiet">${relativeTime(last.at, wallNow)}</span>`;
+  },
+};
+
 const COLUMNS: readonly Column[] = [
   { ...STATE, isShown: (payouts) => new Set(payouts.map(({ state }) => state)).size > 1 },
   AMOUNT,
@@ -52,6 +75,7 @@ const COLUMNS: readonly Column[] = [
   },
   { title: 'Scheduled for', cell: ({ notBefore }) => notBefore && utcTime(notBefore) },
   MESSAGE,
+  COMMENT,
   AGE,
 ];
 

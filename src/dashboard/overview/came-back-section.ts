@@ -25,8 +25,8 @@ export function cameBackSection({ base, now }: Site, { held, notBefore }: CameBa
     <div class="section-title"><h2 id="came-back-title">What came back</h2></div>
     <p class="card quiet">
       The ledger was adopted. No journal knows of holds and dates: these are as an older Redis had them, and what was
-      decided about them since then is lost. So are releases, retries, approvals, and cancellations that no worker had
-      seen: look also through the <a href="${base}/payouts?state=queued">queued</a> and
+      decided about them since then is lost. So are comments, releases, retries, approvals, and cancellations that no
+      worker had seen: look also through the <a href="${base}/payouts?state=queued">queued</a> and
       <a href="${base}/payouts?state=rejected">rejected</a> payouts, and cancel what must not be paid.
     </p>
     ${heldRows.length > 0 ? table('Held payouts that came back', ['Payout', 'Held because', 'Since (UTC)'], heldRows) : html`<p class="quiet">No payout is held.</p>`}

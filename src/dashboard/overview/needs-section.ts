@@ -5,7 +5,7 @@ import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
 import type { Site } from '../layout/layout.js';
-import { ADDRESS, AGE, AMOUNT, MESSAGE, payoutTable, STATE, unreadableRows } from '../layout/payout-table.js';
+import { ADDRESS, AGE, AMOUNT, COMMENT, MESSAGE, payoutTable, STATE, unreadableRows } from '../layout/payout-table.js';
 import type { Shown } from '../layout/pieces.js';
 
 interface Need {
@@ -37,7 +37,7 @@ const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>>
 };
 
 const LISTED = 5;
-const COLUMNS = [STATE, AMOUNT, ADDRESS, MESSAGE, AGE];
+const COLUMNS = [STATE, AMOUNT, ADDRESS, MESSAGE, COMMENT, AGE];
 
 export function needsSection(site: Site, facts: NeedsFacts, shown: Shown): Html {
   const needs = [...findNeeds(site, facts)];

@@ -1,15 +1,23 @@
 import { formatDuration, formatExactMoney, formatFee } from '../../base/format.js';
 import { describeNetwork } from '../../gateway/wallet.js';
 import { type HistoryEntry, lastedMs, type Payout, shownGatewayId } from '../../ledger/payout.js';
-import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
+import { STATE_MEANING, STATE_TONE, URGENT_STATES } from '../../ledger/states.js';
 import { describeLookUp } from '../../operator/describe-look-up.js';
-import { nextSteps } from '../../operator/next-steps.js';
+import { formatCommand, nextSteps } from '../../operator/next-steps.js';
 import { controlSection } from '../control/control-section.js';
 import type { PayoutControl } from '../control/payout-control.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { batchPath, stateBadge } from '../layout/payout-table.js';
-import { copyButton, dataList, nextStepsSection, type Shown, txhashView, utcTime } from '../layout/pieces.js';
+import {
+  commandLine,
+  copyButton,
+  dataList,
+  nextStepsSection,
+  type Shown,
+  txhashView,
+  utcTime,
+} from '../layout/pieces.js';
 
 /** A payout is sent and paid within seconds. */
 const REFRESH_MS = 2_000;
@@ -37,9 +45,35 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown, control: Pa
           <p><bdi>${message}</bdi></p>
         </section>`
       }
-      ${nextStepsSection(nextSteps(payout, site.platformId, site))} ${controlSection(payout, control)}
+      ${nextStepsSection(nextSteps(payout, site.platformId, site))} ${commentsSection(site, payout)}
+      ${controlSection(payout, control)}
       <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history, shown.wallNow)}</div>`,
   );
+}
+
+/** The page of a payout that needs nobody has no place for comments until it has one. */
+function commentsSection({ platformId }: Site, { payoutId, state, comments = [] }: Payout): Html | undefined {
+  if (comments.length === 0 && !URGENT_STATES.includes(state)) return undefined;
+  const args = payoutId.startsWith('-') ? ['--text', 'I am on it', '--', payoutId] : [payoutId, '--text', 'I am on it'];
+  return html`<section class="card">
+    <h2>Comments</h2>
+    ${
+      comments.length > 0 &&
+      html`<ol class="approvals">
+          ${comments.map(
+            ({ at, by, text }) =>
+              html`<li>
+                <p><bdi>${text}</bdi></p>
+                <p class="quiet">by <bdi>${by}</bdi>, ${utcTime(at)}</p>
+              </li>`,
+          )}
+        </ol>
+        <p class="quiet">
+          Not signed: anyone who can write to Redis can write one under any name. No comment decides anything.
+        </p>`
+    }
+    ${commandLine(formatCommand({ name: 'comment', args }, platformId))}
+  </section>`;
 }
 
 function dataSection({ base }: Site, payout: Payout, { currencies, explorers, lookUpEvidence }: Shown): Html {

@@ -54,6 +54,7 @@ export const ACTIVITIES = {
   approved: 'approved with a signature',
   disapproved: 'rejected with a signature: it is not to be paid',
   unrejected: 'took a rejection back with a signature',
+  commented: 'wrote a comment',
   changed: 'changed',
 } as const;
 type ActivityKind = keyof typeof ACTIVITIES;
@@ -141,15 +142,21 @@ function parseAct(fields: PayoutRecord): Activity {
     reason,
     what:
       OF_ACCOUNT[type ?? ''] ??
+      (type === COMMENT ? 'commented' : undefined) ??
       OF_APPROVAL[`${type ?? ''} ${to}`] ??
       OF_PAYOUT[`${from} ${to}`] ??
       (from === '' ? 'recovered' : 'changed'),
     payoutId: payoutId === '' ? undefined : payoutId,
-    count: type === 'state' || type === 'approval' ? Number(count ?? 1) : 0,
+    count: OF_PAYOUTS.includes(type ?? '') ? Number(count ?? 1) : 0,
     ...(key !== '' && { key }),
     ...(source !== '' && { source }),
   };
 }
+
+const COMMENT = 'comment';
+
+/** The types of acts about payouts. */
+const OF_PAYOUTS: readonly string[] = ['state', 'approval', COMMENT];
 
 const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   paused: 'paused',

@@ -333,6 +333,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
       keys.batch('b'),
     ]),
   ),
+  scene('comment-payout', queued('p'), async ({ ledger }) => ledger.comment('p', { by: 'ann', text: 'I am on it' })),
   scene('remove-payouts: old payouts are removed', completeOld, async ({ connection }, before) =>
     removePayouts(connection, 'completed', before, 10),
   ),

@@ -22,8 +22,9 @@ end
 
 -- `since`: the id of the entry that it replaces, or ''.
 local function append_act(kind, payoutId, from, to, at, by, reason, count, since)
-  -- A process whose Redis came back older objects: that is no act, and must not hide that one is missing.
-  if kind ~= 'objection' then count_act() end
+  -- A process whose Redis came back older objects: that is no act, and must not hide that one is missing. Nor is a comment, whose
+  -- loss harms no money.
+  if kind ~= 'objection' and kind ~= 'comment' then count_act() end
   -- Who made another type of the key could otherwise keep people from stopping a payout. The count stands without it.
   redis.pcall('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
     'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since, 'key', act_key, 'source', act_source)

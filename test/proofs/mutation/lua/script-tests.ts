@@ -32,6 +32,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'lower-replicas': ['cli/commands/redis-replicas-command.test.ts', 'ledger/known-replicas.test.ts'],
   'mark-sends-unknown': [CONTRACT, EVENTS],
   'remove-entries': [CONTRACT],
+  'comment-payout': ['operator/comment.test.ts'],
   'undo-cancel': ['operator/undo-cancel.test.ts'],
   'put-back-ended': ['worker/sender/kept-acts.test.ts', ADOPTION],
   'raise-replicas': ['ledger/known-replicas.test.ts'],
