@@ -1,6 +1,8 @@
-// Fetches the page at its interval and changes only what differs: focus, selection, scroll position and open menus stay.
+// Fetches the page at its interval and changes only what differs: focus, selection, scroll position and open menus stay. A hidden
+// page rests, but for those whose title is an alarm.
 
 const main = document.querySelector('main');
+const restsHidden = main?.dataset.pulse === undefined;
 const EVERY_MS = Number(main?.dataset.live);
 const GIVE_UP_AFTER_MS = EVERY_MS + 3_000;
 
@@ -9,8 +11,11 @@ const STALE_AFTER_MS = EVERY_MS + 2_000;
 
 const notice = document.querySelector('#stale');
 let updatedAt = Date.now();
+let isResting = false;
 
 async function refresh() {
+  isResting = restsHidden && document.hidden;
+  if (isResting) return;
   try {
     // Omits a user and password of the location bar.
     const response = await fetch(location.origin + location.pathname + location.search, {
@@ -21,7 +26,10 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await response.text(), 'text/html');
     const next = page.querySelector('main[data-live]');
     if (next === null) throw new Error(`HTTP ${response.status}`);
+    const focused = document.activeElement;
     update(main, next);
+    // A row that moved loses it.
+    if (focused !== document.activeElement && main.contains(focused)) focused.focus({ preventScroll: true });
     update(document.querySelector('#alarm'), page.querySelector('#alarm'));
     document.title = page.title;
     updatedAt = Date.now();
@@ -95,4 +103,9 @@ function updateAttributes(element, next) {
   }
 }
 
-if (main !== null && notice !== null) setTimeout(refresh, EVERY_MS);
+if (main !== null && notice !== null) {
+  setTimeout(refresh, EVERY_MS);
+  document.addEventListener('visibilitychange', () => {
+    if (isResting && !document.hidden) void refresh();
+  });
+}

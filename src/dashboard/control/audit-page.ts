@@ -5,7 +5,7 @@ import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { html, type Html } from '../layout/html.js';
-import { layout, type Site } from '../layout/layout.js';
+import { layout, LIST_REFRESH_MS, type Site } from '../layout/layout.js';
 import { payoutPath, stateBadge } from '../layout/payout-table.js';
 import { heading, pager, type Shown, table, tableCell, textCell, txhashView, utcTime } from '../layout/pieces.js';
 import { checkSigner, type SignerView, whoSaid, type WhoSaid } from './payout-control.js';
@@ -24,7 +24,7 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
   const path = `${site.base}/audit`;
   return layout(
     site,
-    { title: 'Audit', current: 'audit' },
+    { title: 'Audit', current: 'audit', refreshMs: LIST_REFRESH_MS },
     html`${heading('Audit', 'sends, who signed and approved them, their outcomes · newest first')}
       <section class="card" aria-label="What this page is worth">
         <p>
@@ -58,7 +58,7 @@ function sendsTable(site: Site, rows: readonly AuditRow[], shown: Shown): Html {
 
 function sendRow({ base }: Site, { payoutId, at, sent }: AuditRow, shown: Shown): Html {
   const link = html`<a href="${base}${payoutPath(payoutId)}">${payoutId}</a>`;
-  return html`<tr>
+  return html`<tr data-key="${payoutId} ${at}">
     ${tableCell('', utcTime(at))} ${tableCell('id', link)}
     ${sent === undefined ? tableCell('', 'no longer in the ledger') : sentCells(sent, shown)}
   </tr>`;

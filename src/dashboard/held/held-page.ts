@@ -4,7 +4,7 @@ import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { WhoSaid } from '../control/payout-control.js';
 import { isRejectedByPerson } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
-import { layout, type Site } from '../layout/layout.js';
+import { layout, selectableRefreshMs, type Site } from '../layout/layout.js';
 import { ADDRESS, AGE, AMOUNT, type Column, COMMENT, payoutTable, REFERENCE } from '../layout/payout-table.js';
 import { heading, pager, type Shown, storedTime, usdWorth } from '../layout/pieces.js';
 import { type Picked, selectable } from '../layout/selection.js';
@@ -22,9 +22,15 @@ interface HeldList {
 export function heldPage(site: Site, list: HeldList, shown: Shown): string {
   const { query, page, total, whoSaid, picked } = list;
   const { payouts, unreadable } = page;
+  const refreshMs = selectableRefreshMs(picked !== undefined, page.searched);
   return layout(
     site,
-    { title: 'Held payouts', current: 'held' },
+    {
+      title: 'Held payouts',
+      current: 'held',
+      refreshMs,
+      hasForm: true,
+    },
     html`${heading('Held', `${formatCount(total, 'payout')} not sent, and why · the first one held at the top`)}
     ${total === 0 ? undefined : groups(site, list)}
     ${unreadable.map((message) => html`<p class="card bad"><bdi>${message}</bdi></p>`)}

@@ -8,9 +8,27 @@ interface PageOptions {
   /** The navigation's current page. @defaultValue none */
   readonly current?: 'overview' | 'list' | 'held' | 'batches' | 'activity' | 'policy' | 'audit' | 'diagnostics';
   /** How often the page updates itself, in ms. @defaultValue never */
-  readonly refreshMs?: number;
+  readonly refreshMs?: number | undefined;
   /** Whether the page itself shows why the account does not send. @defaultValue false */
   readonly hasPulse?: boolean;
+  /** Whether readers select or type in it: without scripts it is not reloaded, which would lose that. @defaultValue false */
+  readonly hasForm?: boolean;
+}
+
+export const LIST_REFRESH_MS = 3_000;
+
+/** Each refresh of a search reads the ledger again. */
+const SEARCH_REFRESH_MS = 15_000;
+const FEW_SEARCHED = 500;
+
+/**
+ * How often a list with check boxes updates itself: never while it shows commands for what was selected, which must not
+ * change while they are read and copied.
+ * @param searched - how many payouts were read for the page
+ */
+export function selectableRefreshMs(isPicked: boolean, searched: number): number | undefined {
+  if (isPicked) return undefined;
+  return searched > FEW_SEARCHED ? SEARCH_REFRESH_MS : LIST_REFRESH_MS;
 }
 
 export const PULSE_PAGE = { refreshMs: 1_000, hasPulse: true } as const;
@@ -20,7 +38,7 @@ const ICON =
 
 export function layout(
   site: Site | DashboardSite,
-  { title, search = '', current, refreshMs, hasPulse = false }: PageOptions,
+  { title, search = '', current, refreshMs, hasPulse = false, hasForm = false }: PageOptions,
   content: Html,
 ): string {
   const account = 'platformId' in site ? site : undefined;
@@ -36,7 +54,7 @@ export function layout(
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${site.root}/style.css" />
         <script src="${site.root}/page.js" defer></script>
-        ${refreshMs === undefined ? undefined : liveScript(site, refreshMs)}
+        ${refreshMs === undefined ? undefined : liveScript(site, refreshMs, hasForm)}
       </head>
       <body>
         <a class="unseen" href="#content">Skip to the content</a>
@@ -49,8 +67,14 @@ export function layout(
         </header>
         <div id="alarm">${account !== undefined && alarm !== undefined ? alarmView(account, alarm) : undefined}</div>
         <p id="stale" class="stale-notice" role="alert" hidden></p>
-        <main class="wrap" id="content" tabindex="-1" ${refreshMs !== undefined && html`data-live="${refreshMs}"`}>
-          ${asOf(site, refreshMs)} ${content}
+        <main
+          class="wrap"
+          id="content"
+          tabindex="-1"
+          ${refreshMs !== undefined && html`data-live="${refreshMs}"`}
+          ${hasPulse && html`data-pulse`}
+        >
+          ${asOf(site, refreshMs, hasForm)} ${content}
         </main>
         <footer class="wrap foot">
           ${account?.where === undefined ? undefined : html`<bdi>${account.where}</bdi> · `}${site.environment !== undefined && html`environment <bdi>${site.environment}</bdi> · `}Times
@@ -63,11 +87,13 @@ export function layout(
 }
 
 /** Says of each page how old it is: at night nobody should trust a page that was opened in the evening. */
-function asOf({ now }: DashboardSite, refreshMs: number | undefined): Html {
+function asOf({ now }: DashboardSite, refreshMs: number | undefined, hasForm: boolean): Html {
   const time = utcTime(new Date(now).toISOString());
   return refreshMs === undefined
     ? html`<p class="as-of">as of ${time} · <a href="">Reload</a></p>`
-    : html`<p class="as-of">live · as of ${time}</p>`;
+    : html`<p class="as-of">
+        live · as of ${time}${hasForm && html`<noscript> · not live without scripts: <a href="">Reload</a></noscript>`}
+      </p>`;
 }
 
 /** Production is red: nobody should try out there what staging is for. */
@@ -83,10 +109,11 @@ function alarmView({ base }: Site, alarm: string): Html {
 const RELOAD_AT_MOST_EVERY_MS = 5_000;
 
 /** Without scripts, the browser reloads the page. */
-function liveScript({ root }: DashboardSite, refreshMs: number): Html {
+function liveScript({ root }: DashboardSite, refreshMs: number, hasForm: boolean): Html {
+  const script = html`<script src="${root}/live.js" defer></script>`;
+  if (hasForm) return script;
   const seconds = Math.ceil(Math.max(refreshMs, RELOAD_AT_MOST_EVERY_MS) / 1_000);
-  return html`<script src="${root}/live.js" defer></script>
-    <noscript><meta http-equiv="refresh" content="${seconds}" /></noscript>`;
+  return html`${script} <noscript><meta http-equiv="refresh" content="${seconds}" /></noscript>`;
 }
 
 function navigation({ base }: Site, { search, current }: { search: string; current: PageOptions['current'] }): Html {

@@ -4,7 +4,7 @@ import { ACTIVITIES, type Activity } from '../../ledger/reads/activity.js';
 import type { UnreadablePayout } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { html, type Html } from '../layout/html.js';
-import { layout, type Site } from '../layout/layout.js';
+import { layout, LIST_REFRESH_MS, type Site } from '../layout/layout.js';
 import { payoutPath, payoutTable, unreadableRows } from '../layout/payout-table.js';
 import { heading, pager, type Shown, table, tableCell, textCell, utcTime } from '../layout/pieces.js';
 
@@ -18,7 +18,7 @@ export function activityPage(site: Site, { acts, next, isFirst }: ActivityList):
   const path = `${site.base}/activity`;
   return layout(
     site,
-    { title: 'Activity', current: 'activity' },
+    { title: 'Activity', current: 'activity', refreshMs: LIST_REFRESH_MS },
     html`${heading('Activity', 'who did what, and why · newest first')}
     ${
       acts.length > 0
@@ -38,7 +38,7 @@ function activityTable({ base }: Site, acts: readonly ActGroup[]): Html {
     acts.map((act) => {
       const { at, by, key, what, reason } = act;
       const who = key === undefined ? by : `${by} (key ${key})`;
-      return html`<tr>
+      return html`<tr data-key="${act.id ?? [at, by, what, act.payoutId].join(' ')}">
         ${tableCell('', utcTime(at))} ${textCell(who)} ${textCell(ACTIVITIES[what])}
         ${tableCell('', aboutWhat(base, act))} ${textCell(reason === '' ? undefined : reason)}
       </tr>`;
@@ -74,7 +74,7 @@ export function actPage(site: Site, { id, act, payouts, unreadable, offset, next
   const why = [source && `of ${source}`, reason].filter((text) => text !== undefined && text !== '').join(' · ');
   return layout(
     site,
-    { title: `${by}: ${ACTIVITIES[what]}`, current: 'activity' },
+    { title: `${by}: ${ACTIVITIES[what]}`, current: 'activity', refreshMs: LIST_REFRESH_MS },
     html`${heading(html`<bdi>${by}</bdi> ${ACTIVITIES[what]}`, html`<bdi>${why}</bdi> · the payouts as they are now`)}
     ${
       payouts.length + unreadable.length > 0

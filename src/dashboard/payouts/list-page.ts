@@ -2,7 +2,7 @@ import { formatCount, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { PAYOUT_STATES, STATE_MEANING } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
-import { layout, type Site } from '../layout/layout.js';
+import { layout, selectableRefreshMs, type Site } from '../layout/layout.js';
 import { batchPath, payoutTable, stateBadge, unreadableRows } from '../layout/payout-table.js';
 import { heading, pager, type Shown } from '../layout/pieces.js';
 import { type Picked, selectable } from '../layout/selection.js';
@@ -30,9 +30,11 @@ export function listPage(site: Site, list: PayoutList, shown: Shown): string {
   const { query, listed, stats, search, picked } = list;
   const { state, batch } = query.filter;
   const title = titleOf(query);
+  const isUsable = Object.keys(query.problems).length === 0;
+  const refreshMs = isUsable ? selectableRefreshMs(picked !== undefined, listed.searched ?? 0) : undefined;
   return layout(
     site,
-    { title, search: search ?? '', current: 'list' },
+    { title, search: search ?? '', current: 'list', refreshMs, hasForm: true },
     html`${heading(isIndex(query) && state !== undefined ? stateBadge(state) : title, describeOrder(query))}
       ${search === undefined ? undefined : otherMeanings(site, query, search)}
       ${Object.keys(query.texts).every((field) => field === 'state') ? html`<div class="listing">${stateTiles(site, stats, state)}</div>` : undefined}
