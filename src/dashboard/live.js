@@ -74,12 +74,10 @@ function update(element, next) {
 }
 
 function isAlike(node, wanted) {
-  return (
-    node.nodeType === wanted.nodeType &&
-    node.nodeName === wanted.nodeName &&
-    node.id === wanted.id &&
-    node.dataset?.key === wanted.dataset?.key
-  );
+  const isSame = node.nodeType === wanted.nodeType && node.nodeName === wanted.nodeName;
+  if (!isSame || node.nodeType !== Node.ELEMENT_NODE) return isSame;
+  // Not `node.id`: of a form that is its field with the name `id`.
+  return ['id', 'data-key'].every((name) => node.getAttribute(name) === wanted.getAttribute(name));
 }
 
 function updateNode(node, wanted) {

@@ -295,6 +295,57 @@ describe('payouts in every state', () => {
   });
 });
 
+it('a live list keeps selection, filter, focus, scroll and its rows, and rests while it is hidden', async () => {
+  account = await openSampleAccount();
+  dashboard = await openDashboard(account, { password: PASSWORD });
+  const ids = Array.from({ length: 40 }, (_, index) => `p-${index}`);
+  await account.ledger.enqueue(ids.map((payoutId) => aPayout(payoutId, { reference: 'rent' })));
+  const page = await open('payouts?state=queued&reference=rent');
+  const row = (payoutId: string) => page.locator(`tr[data-key="${payoutId}"]`);
+  await page.getByLabel('Select p-7').check();
+  await page.getByLabel('Amount', { exact: true }).fill('12.');
+  await row('p-5').locator('th a').focus();
+  await page.evaluate('scrollTo(0, 300); for (const row of document.querySelectorAll("tr")) row.isOld = true; 0');
+  const stateOf = async () =>
+    page.evaluate(`({
+      picked: [...document.querySelectorAll("[name=pick]:checked")].map((box) => box.value),
+      amount: document.querySelector("#find-amount").value, isOpen: document.querySelector("details.filter").open,
+      focused: document.activeElement.textContent, search: location.search,
+      replaced: [...document.querySelectorAll("tbody tr")].filter((row) => !row.isOld).map((row) => row.dataset.key),
+      isScrolled: scrollY > 0, top: document.querySelector('tr[data-key="p-20"]').getBoundingClientRect().top,
+    })`);
+  const before = (await stateOf()) as { top: number };
+  await account.ledger.change({ payoutId: 'p-3', from: 'queued', to: 'cancelled', by: 'ann', reason: 'wrong' });
+  await account.ledger.enqueue([aPayout('new', { reference: 'rent' })]);
+  await account.ledger.comment('p-20', { by: 'ann', text: 'I am on it' });
+  await row('new').waitFor();
+  await row('p-3').waitFor({ state: 'detached' });
+  await row('p-20').getByText('ann: I am on it').waitFor();
+  const { top } = before;
+  const after = (await stateOf()) as { top: number };
+  expect({ ...after, top }).toEqual({
+    ...{ picked: ['p-7'], amount: '12.', isOpen: true, focused: 'p-5', search: '?state=queued&reference=rent' },
+    ...{ replaced: ['new'], isScrolled: true, top },
+  });
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  const show = async (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+  await show(true);
+  // One may be on its way.
+  await page.waitForTimeout(4_000);
+  asked.splice(0);
+  await page.waitForTimeout(7_000);
+  expect(asked).toEqual([]);
+  await account.ledger.enqueue([aPayout('later', { reference: 'rent' })]);
+  await show(false);
+  await row('later').waitFor();
+  await page.context().close();
+  await dashboard.close();
+  await account.close();
+});
+
 it('a page that refreshes itself keeps what is typed, and says when it is not live', async () => {
   const redis = await startLocalRedis();
   account = await openSampleAccount();
