@@ -3,7 +3,7 @@ import { RedisUnavailableError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type PaymentFacts, readPaymentFacts } from '../../ledger/payment-facts.js';
 import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
-import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { isFinal, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import { parsePosition, POSITION } from '../../ledger/reads/batches.js';
 import { parseStates } from '../../ledger/reads/currency-tallies.js';
 import { loadStatistics, saveStatistics, type StoredStatistics } from '../../ledger/reads/statistics.js';
@@ -33,6 +33,9 @@ const CHECK_EVERY_MS = 60_000;
 const RECOUNT_MIN_MS = 10 * 60_000;
 const RECOUNT_MAX_MS = 24 * 60 * 60_000;
 
+/** Payouts on their way whose amounts are kept, so that each is read once. */
+const KEPT_FACTS = 1_000;
+
 /** Failed counts repeated at once. Then the count need not match any more. */
 const STRICT_RECOUNTS = 3;
 
@@ -44,6 +47,7 @@ export class StatisticsKeeper {
   readonly #connection: LedgerConnection;
   readonly #logger: Logger;
   readonly #takeGaps: () => readonly SendGap[];
+  readonly #facts = new Map<string, PaymentFacts>();
   #stored: StoredStatistics = { revision: '', statistics: {}, batches: {} };
   #counters: Counters | undefined;
   #checkedAt: number;
@@ -145,17 +149,33 @@ export class StatisticsKeeper {
   }
 
   async #count(counters: Counters, events: readonly StateEvent[]): Promise<void> {
-    const payoutIds = [...new Set(events.flatMap(({ change }) => change?.payoutId ?? []))];
-    const read = await readPaymentFacts(this.#connection, payoutIds);
-    const facts = new Map(payoutIds.map((payoutId, index) => [payoutId, read[index]]));
+    await this.#readFacts(events);
     for (const event of events) {
-      const known = facts.get(event.change?.payoutId ?? '');
+      const known = this.#facts.get(event.change?.payoutId ?? '');
       // The payout was removed since, so only a new count finds its facts.
       if (event.change !== undefined && known === undefined) this.#isWrong = true;
       countEvent(counters, event, known);
     }
+    this.#dropFacts(events);
     dropOldMinutes(counters);
     await this.#save(counters);
+  }
+
+  async #readFacts(events: readonly StateEvent[]): Promise<void> {
+    const payoutIds = new Set(events.flatMap(({ change }) => change?.payoutId ?? []));
+    const unread = [...payoutIds].filter((payoutId) => !this.#facts.has(payoutId));
+    const read = await readPaymentFacts(this.#connection, unread);
+    for (const [index, payoutId] of unread.entries()) {
+      const facts = read[index];
+      if (facts !== undefined) this.#facts.set(payoutId, facts);
+    }
+  }
+
+  #dropFacts(events: readonly StateEvent[]): void {
+    for (const { change } of events)
+      if (change !== undefined && isFinal(change.to)) this.#facts.delete(change.payoutId);
+    const oldest = [...this.#facts.keys()].slice(0, Math.max(0, this.#facts.size - KEPT_FACTS));
+    for (const payoutId of oldest) this.#facts.delete(payoutId);
   }
 
   async #save(counters: Counters): Promise<void> {
@@ -178,6 +198,7 @@ export class StatisticsKeeper {
     const { clock } = this.#connection;
     const startedAt = clock.now();
     const before = this.#counters;
+    this.#facts.clear();
     const mustFit = this.#failedRecounts < STRICT_RECOUNTS;
     const counters = await recount(this.#connection, former, mustFit, signal);
     // The former counters may be half updated.

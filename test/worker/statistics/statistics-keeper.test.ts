@@ -134,6 +134,25 @@ it.each([
   },
 );
 
+it('the amount of a payout on its way is read once', async () => {
+  let reads = 0;
+  const counting = intercepted(connection, async (work, name) => {
+    reads += Number(name === 'hmget');
+    return work();
+  });
+  const keeper = openKeeper(counting);
+  await account.ledger.enqueue([aPayout('p')]);
+  await catchUp(keeper);
+  reads = 0;
+  await account.ledger.enqueue([aPayout('q')]);
+  await catchUp(keeper);
+  expect(reads).toBe(1);
+  await account.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
+  await catchUp(keeper);
+  expect(reads).toBe(1);
+  await expectSums();
+});
+
 it('payouts that retention removes leave the sums, also during the first count', async () => {
   // With this seed none of the removed ones was rejected today: a count from the beginning could not sum it any more.
   await bustleOf(17, 200);
