@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { SCRIPT_NAMES, scriptSource } from '../src/ledger/ledger-scripts.js';
+
+const QUEUE_SCRIPTS = new URL('../src/queues/', import.meta.url);
 
 export interface CountedCommand {
   readonly command: string;
@@ -50,7 +52,7 @@ export async function recordCommands(url: string) {
   };
 }
 
-/** The names of scripts by the hash with which they are called: the ledger's, and BullMQ's. */
+/** The names of scripts by the hash with which they are called: the ledger's, the queues' and BullMQ's. */
 export function readScriptNames(): Map<string, string> {
   const require = createRequire(import.meta.url);
   const folder = join(dirname(require.resolve('bullmq')), 'scripts');
@@ -58,7 +60,10 @@ export function readScriptNames(): Map<string, string> {
     .filter((file) => /-\d+\.js$/.test(file))
     .flatMap((file) => Object.values(require(join(folder, file)) as Record<string, { name: string; content: string }>))
     .map(({ name, content }) => [sha1(content), `bullmq ${name}`] as const);
-  return new Map([...SCRIPT_NAMES.map((name) => [sha1(scriptSource(name)), name] as const), ...bullmq]);
+  const queues = readdirSync(QUEUE_SCRIPTS)
+    .filter((file) => file.endsWith('.lua'))
+    .map((file) => [sha1(readFileSync(new URL(file, QUEUE_SCRIPTS), 'utf8')), file.replace('.lua', '')] as const);
+  return new Map([...SCRIPT_NAMES.map((name) => [sha1(scriptSource(name)), name] as const), ...queues, ...bullmq]);
 }
 
 function sha1(text: string): string {

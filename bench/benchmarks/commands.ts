@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PayoutProducer } from 'payout-queue';
 import { startSandbox } from 'payout-queue/sandbox';
 import type { BenchmarkResult, BenchmarkRun } from '../benchmark.js';
+import { groupByAsker } from '../command-askers.js';
 import { type CountedCommand, recordCommands } from '../command-log.js';
 import { startMeasuredRedis } from '../measured-redis.js';
 import { figure } from '../figure.js';
@@ -23,7 +24,7 @@ const CLOCK = 'time';
 const LEASE = { leaseMs: 10_000 };
 
 /**
- * What a worker asks of Redis, by command: a second of an account without payouts, a second of a worker that stands by, and
+ * What a worker asks of Redis, by who asks: a second of an account without payouts, a second of a worker that stands by, and
  * a payout at the real interval with its status polls. Commands that a client sends, and those that scripts run.
  */
 export async function run({ quick, note }: BenchmarkRun): Promise<BenchmarkResult> {
@@ -97,13 +98,18 @@ interface Measured {
 }
 
 function report({ idle, busy, both }: Record<'idle' | 'busy' | 'both', Measured>): BenchmarkResult {
-  const names = [...new Set([busy, idle, both].flatMap(({ commands }) => commands.map(({ command }) => command)))];
-  const rows = names.map((command) => ({
-    command,
-    aPayout: countOf(busy, command),
-    aSecondIdle: countOf(idle, command),
-    aSecondWithStandby: countOf(both, command),
+  const [paid, rested, stoodBy] = [busy, idle, both].map(({ commands }) => groupByAsker(commands));
+  const askers = [...new Set([paid, rested, stoodBy].flatMap((groups) => [...(groups?.values() ?? [])]))];
+  const seen = new Map(askers.map(({ asks, purpose }) => [asks, purpose]));
+  const rows = [...seen].map(([asks, purpose]) => ({
+    asks,
+    purpose,
+    aPayout: (paid?.get(asks)?.commands ?? 0) / busy.units,
+    sentAPayout: (paid?.get(asks)?.sent ?? 0) / busy.units,
+    sentASecondIdle: (rested?.get(asks)?.sent ?? 0) / idle.units,
+    sentASecondWithStandby: (stoodBy?.get(asks)?.sent ?? 0) / both.units,
   }));
+  rows.sort((one, other) => other.aPayout - one.aPayout || other.sentASecondIdle - one.sentASecondIdle);
   const figures = [
     figure('Redis commands a payout, those in scripts included', total(busy), { atMost: 152 }),
     figure('CPU of the worker a payout, ms', busy.cpuMs, { atMost: 18 }),
@@ -113,7 +119,8 @@ function report({ idle, busy, both }: Record<'idle' | 'busy' | 'both', Measured>
     figure('CPU a second without payouts, ms', idle.cpuMs, { atMost: 10 }),
     figure('the same of one that stands by', both.cpuMs, { atMost: 10 }),
   ];
-  return { rows, figures };
+  const each = { aPayout: busy.commands, idle: idle.commands, withStandby: both.commands };
+  return { rows, figures, commands: each };
 }
 
 function countOf({ commands, units }: Measured, name: string): number {

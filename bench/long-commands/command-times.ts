@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { readScriptNames } from '../command-log.js';
 
 /** Faster commands are of no interest, and would push the others out of the log. */
 export const LOGGED_FROM_US = 100;
 const KEPT = 200_000;
-const QUEUE_SCRIPTS = new URL('../../src/queues/', import.meta.url);
 
 export interface TakenTimes {
   /** Of each command the time that nearly all of its calls were within, by name, in ms. */
@@ -28,7 +25,7 @@ export interface CommandTimes {
  * not of the transaction as a whole, which keeps others waiting as long; LATENCY does.
  */
 export async function watchCommandTimes(client: Redis): Promise<CommandTimes> {
-  const scripts = new Map([...readScriptNames(), ...readQueueScriptNames()]);
+  const scripts = readScriptNames();
   await client.config('SET', 'slowlog-log-slower-than', LOGGED_FROM_US);
   await client.config('SET', 'slowlog-max-len', KEPT);
   await client.config('SET', 'latency-monitor-threshold', 1);
@@ -91,13 +88,4 @@ function nameOf([command = '', first = '']: readonly string[], scripts: Readonly
   const name = command.toLowerCase();
   if (name === 'evalsha') return scripts.get(first) ?? `script ${first}`;
   return name;
-}
-
-function readQueueScriptNames(): (readonly [hash: string, name: string])[] {
-  return readdirSync(QUEUE_SCRIPTS)
-    .filter((file) => file.endsWith('.lua'))
-    .map((file) => {
-      const text = readFileSync(new URL(file, QUEUE_SCRIPTS), 'utf8');
-      return [createHash('sha1').update(text).digest('hex'), file.replace('.lua', '')];
-    });
 }
