@@ -93,13 +93,21 @@ const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends'
 
 export function scriptSource(name: ScriptName): string {
   const names = ARGUMENT_NAMES.get(name) ?? [];
+  const script = readScript(name);
   return [
     `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}`,
+    `local ACCOUNT_FIELDS = { ${findAccountFields(script).join(', ')} }`,
     PRELUDE,
     `local REST = ${names.length}`,
     ...(names.length === 0 ? [] : [`local ${names.join(', ')} = unpack(ARGV, 1, REST)`]),
-    readScript(name),
+    script,
   ].join('\n');
+}
+
+/** Reading all of them takes as long as some writes. The prelude itself needs the format. */
+function findAccountFields(script: string): string[] {
+  const named = [...script.matchAll(/\baccount\.(\w+)/g)].map(([, field = '']) => field);
+  return [...new Set(['format', ...named])].map((field) => `'${field}'`);
 }
 
 /**

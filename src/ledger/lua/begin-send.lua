@@ -45,12 +45,14 @@ if not account.audience then redis.call('HSET', LEDGER, 'audience', audience) en
 if spend ~= '' then
   redis.call('XADD', SPENT, 'MINID', '~', spentSince, '*', 'token', token, 'kind', 'begun', 'at', at, 'spend', spend)
 end
+local place = redis.call('ZSCORE', INDEX.queued, payout.id)
 -- `unanswered` tells every later reader that a request may still be on its way, and for how long.
 redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', token, 'inFlightMs', inFlightMs,
-  'inFlightUntil', now_ms() + inFlightMs,
-  'journal', journalId, 'place', redis.call('ZSCORE', INDEX.queued, payout.id) or '', 'queuedSince', queued_since(payout))
+  'inFlightUntil', now_ms() + inFlightMs, 'isCounted', spend ~= '' and 1 or 0,
+  'journal', journalId, 'place', place or '', 'queuedSince', queued_since(payout))
 redis.call('HSET', JOURNALS, journalId, journal)
-move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })
--- What an interrupted script left was completed above. So a 0 is a mistake of these scripts.
-local is_indexed = redis.call('ZSCORE', INDEX.sending, payout.id) and not redis.call('ZSCORE', INDEX.queued, payout.id)
+local fields = { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) }
+local entered, left = move(payout, 'sending', at, '', '', fields)
+-- What an interrupted script left was completed above, and nothing else is sending. So a 0 is a mistake of these scripts.
+local is_indexed = entered == 1 and left == (place and 1 or 0)
 return { begun[1] + 1, tonumber(account.acts or 0) or 0, is_indexed and 1 or 0 }

@@ -20,15 +20,16 @@ local is_newest = payout.attempt == attempt
 -- Its own response is about to come, and may say something else.
 if not is_response and is_newest and from == 'sending' then return { 0, from } end
 
+local unanswered, last, is_counted = unpack(redis.call('HMGET', SENDER, 'unanswered', 'last', 'isCounted'))
+
 -- A payment that was found decides nothing about pace: who waits for the response of its request waits on.
 local function clear_unanswered()
-  if not is_response then return end
-  if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
+  if is_response and unanswered == token then redis.call('HSET', SENDER, 'unanswered', '') end
 end
 
 -- The sender has reset the request: this host sends nothing of it any more, and only the network may still have it.
 local function end_resends()
-  if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'inFlightMs', inFlightMs) end
+  if unanswered == token then redis.call('HSET', SENDER, 'inFlightMs', inFlightMs) end
   local untilMs = now_ms() + inFlightMs
   local before = tonumber(redis.call('HGET', record, 'inFlightUntil') or untilMs)
   redis.call('HSET', record, 'inFlightUntil', math.min(untilMs, before))
@@ -42,10 +43,9 @@ if has_response and payout.answer == answer then
   return { 0, from }
 end
 
-if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
-
-local holder = to == 'in_progress' and gateway_id_holder(bucket, gatewayId)
-if holder == payout.id then holder = nil end
+-- The last send knows whether it counted; others have to look.
+local may_count = last ~= token or is_counted ~= '0'
+if has_response and may_count then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
 
 -- An acceptance, even of an earlier attempt, refutes a statement that nothing was sent: it must not be sent again.
 local late = (is_newest and from == 'unknown' and to ~= 'unknown')
@@ -53,9 +53,10 @@ local late = (is_newest and from == 'unknown' and to ~= 'unknown')
 if not late and not (is_newest and from == 'sending') then
   if has_response then clear_unanswered() end
   if not has_response and is_newest and from == 'unknown' and payout.overlap < attempt then end_resends() end
-  local isRecorded = to ~= 'in_progress' or is_same_gateway_id(payout.gatewayId, gatewayId)
+  if to ~= 'in_progress' or is_same_gateway_id(payout.gatewayId, gatewayId) then return { 0, from } end
   -- One gatewayId for two payouts: recorded before, with that reason.
-  if isRecorded or (holder and from == 'unknown') then return { 0, from } end
+  local holder = gateway_id_holder(bucket, gatewayId)
+  if holder and holder ~= payout.id and from == 'unknown' then return { 0, from } end
   note_late_payment(payout, gatewayId, txhash, at)
   return { 2, from }
 end
@@ -65,6 +66,8 @@ if from == 'unknown' and to == 'rejected' and payout.overlap >= attempt then
   return { 0, from }
 end
 
+-- Before its record has it: a repetition finds the entry, and completes it.
+local holder = to == 'in_progress' and claim_gateway_id(bucket, gatewayId, payout.id)
 if holder then
   if string.sub(otherRecord, #PAYOUT_PREFIX + 1) ~= holder then return { -8, holder } end
   to, message = 'unknown', 'the gateway gave the payment of payout ' .. holder .. ': ' .. gatewayId
@@ -85,6 +88,7 @@ local reason = ''
 local counted = token .. ' ' .. to
 local rejections = { account = tonumber(account.rejectionsInARow or 0), payout = tonumber(account.payoutRejectionsInARow or 0) }
 local unknowns = tonumber(account.unknownsInARow or 0)
+local had_counts = rejections.account ~= 0 or rejections.payout ~= 0 or unknowns ~= 0
 local fields = {}
 if is_response and account.counted ~= counted then
   reason = blockedReason
@@ -104,8 +108,11 @@ if is_response and account.counted ~= counted then
   end
   if reason ~= '' then fields = paused_fields(at, 'worker', reason) end
   if not fields then reason, fields = '', {} end
-  redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections.account, 'payoutRejectionsInARow',
-    rejections.payout, 'unknownsInARow', unknowns, unpack(fields))
+  -- An acceptance that resets nothing changes nothing when it is counted twice.
+  if #fields > 0 or to ~= 'in_progress' or had_counts then
+    redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections.account, 'payoutRejectionsInARow',
+      rejections.payout, 'unknownsInARow', unknowns, unpack(fields))
+  end
 end
 
 fields = has_response and { 'answer', answer } or {}
@@ -116,7 +123,6 @@ else
   fields[#fields + 1] = message
 end
 if to == 'in_progress' then
-  claim_gateway_id(bucket, gatewayId, payout.id)
   -- Together: the transaction of another payment must not stay.
   for _, value in ipairs({ 'gatewayId', gatewayId, 'txhash', txhash }) do fields[#fields + 1] = value end
 elseif to == 'unknown' then

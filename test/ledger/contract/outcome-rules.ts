@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import { begin } from './ledger-rig.js';
 import {
   ACCEPTED,
   beginOne,
@@ -67,17 +68,23 @@ describe('an outcome', () => {
 
   it('is noted with a spend that a policy counts: as accepted, as unpaid, and not at all where nothing is known', async () => {
     const lease = await takeLease(sender, 'one');
+    const unanswered: SendAttempt[] = [];
     for (const [payoutId, result] of Object.entries({ p: ACCEPTED, q: REJECTED, r: UNKNOWN, s: undefined })) {
       await enqueue(payoutId);
       const asked = await nextBegin(sender, lease, payoutId);
       const spend = { id: payoutId, payoutId, attempt: 1, paymentId: 7, amount: '1', addressTo: 'w', inFlightMs: 0 };
       await sender.beginSend({ ...asked, spend: { spend, since: 0 } });
       await (result === undefined ? sender.revertSend(asked, 'not sent') : finish(asked, result));
+      if (payoutId === 'r') unanswered.push(asked);
     }
+    // The last send counts for nothing, which says nothing of one before it.
+    await enqueue('uncounted');
+    await finish(await begin(sender, lease, 'uncounted'), paidAs('hash-of-uncounted'));
+    for (const late of unanswered) await finish(late, paidAs('hash-of-r'));
     const noted = (await sender.readSpends()).map(
       (event) => `${event.kind} ${'id' in event ? event.id : event.spend.id}`,
     );
-    const expected = ['begun p', 'accepted p', 'begun q', 'unpaid q', 'begun r', 'begun s', 'unpaid s'];
+    const expected = ['begun p', 'accepted p', 'begun q', 'unpaid q', 'begun r', 'begun s', 'unpaid s', 'accepted r'];
     expect(noted).toEqual(expected);
   });
 

@@ -1,6 +1,4 @@
 -- The account before the script changed anything, read once; absent fields are false.
-local ACCOUNT_FIELDS = { 'format', 'pausedReason', 'id', 'pendingEvent', 'counted', 'rejectionsInARow', 'payoutRejectionsInARow',
-  'unknownsInARow', 'audience', 'acts', 'keptActs' }
 local account = {}
 for i, value in ipairs(redis.call('HMGET', LEDGER, unpack(ACCOUNT_FIELDS))) do account[ACCOUNT_FIELDS[i]] = value end
 

@@ -31,9 +31,11 @@ local function append_ended(payout, seq)
 end
 
 -- `seq`: its place in the index; nil for the end.
+-- Returns: 1 if the index has one entry more, 0 if it had the payout, nil if its state is never left
 local function enter_index(payout, seq)
   seq = seq or redis.call('HINCRBY', LEDGER, 'seq', 1)
-  if ENDED[payout.state] then append_ended(payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
+  if not ENDED[payout.state] then return redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
+  append_ended(payout, seq)
 end
 
 -- A queued payout with a date, in the order of dates: all are texts of one length.
@@ -46,10 +48,11 @@ local function note_date(payout)
 end
 
 -- `from`: '' for a new payout, and any text if someone has altered `pending`.
+-- Returns: 1 if the index has one entry less, 0 if it did not have the payout, nil if there is none to leave
 local function leave_index(payout, from)
   if not INDEX[from] or ENDED[from] or from == payout.state then return end
   if payout.notBefore and from == 'queued' then redis.call('ZREM', SCHEDULED, date_entry(payout)) end
-  redis.call('ZREM', INDEX[from], payout.id)
+  return redis.call('ZREM', INDEX[from], payout.id)
 end
 
 -- Until a send journal has it, a Redis that comes back older would send the payout. Without a person there is no act.
@@ -61,15 +64,17 @@ end
 
 -- Updates index, outbox and event after a record changed its state. `from` is '' for a new payout.
 -- The old index is last, so that a search in it finds an interrupted change.
+-- Returns: those of enter_index and leave_index
 local function follow(payout, from, at, by, reason, seq)
-  enter_index(payout, seq)
+  local entered = enter_index(payout, seq)
   note_date(payout)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
   note_ended(payout, at, by)
   append_event('state', payout.id, from, payout.state, at, by, reason, payout.attempt)
   if payout.state == 'held' then publish_tampering(payout, at, append_event) end
-  leave_index(payout, from)
+  local left = leave_index(payout, from)
   end_change(payout, from)
+  return entered, left
 end
 
 -- A payout that is put back unsent keeps its place and age in the queue: `place` and `queuedSince`, else empty.

@@ -43,8 +43,11 @@ local function gateway_id_holder(bucket, gatewayId)
   return redis.call('HGET', bucket, short_gateway_id(gatewayId)) or nil
 end
 
+-- Returns: nil if it is the payout's now, else the payout that has it
 local function claim_gateway_id(bucket, gatewayId, payoutId)
-  redis.call('HSET', bucket, short_gateway_id(gatewayId), payoutId)
+  if redis.call('HSETNX', bucket, short_gateway_id(gatewayId), payoutId) == 1 then return nil end
+  local holder = gateway_id_holder(bucket, gatewayId)
+  return holder ~= payoutId and holder or nil
 end
 
 local function release_gateway_id(bucket, gatewayId)

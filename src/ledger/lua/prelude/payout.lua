@@ -41,13 +41,14 @@ end
 
 -- The caller has checked the special rules of the transition; that it exists is checked here, before any write.
 -- `fields`: field, value, … that change with it. `seq`: its place in the new index; nil for the end.
+-- Returns: as follow
 local function move(payout, to, at, by, reason, fields, seq)
   local from = payout.state
   if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
   redis.call('HSET', payout.record, 'state', to, 'n', payout.n + 1, 'h' .. payout.n, history_entry(to, at, by, reason),
     'pending', from, unpack(fields or {}))
   payout.state, payout.n, payout.attempt = to, payout.n + 1, field_in(fields, 'attempt', payout.attempt)
-  follow(payout, from, at, by, reason, seq)
+  return follow(payout, from, at, by, reason, seq)
 end
 
 -- Makes a payout that is requeued go to the end of the queue. Returns its next round, which makes the job's id new.
