@@ -42,7 +42,7 @@ export class WithdrawJobs {
     const decision = await sending;
     switch (decision.kind) {
       case 'sent':
-        return await this.#conclude(payoutId, decision.outcome);
+        return await this.#conclude(decision);
       case 'skipped':
         await this.#giveBackSlot();
         if (decision.state === 'cancelled') await this.#removeNext();
@@ -81,10 +81,11 @@ export class WithdrawJobs {
   }
 
   /** Ends the job; those that need an operator are among the failed ones. */
-  async #conclude(payoutId: string, outcome: Extract<SendDecision, { kind: 'sent' }>['outcome']): Promise<string> {
+  async #conclude({ outcome, payout, isRecorded }: Extract<SendDecision, { kind: 'sent' }>): Promise<string> {
     switch (outcome.kind) {
       case 'accepted':
-        await this.#active.runtime.relay.tryDeliverSent(payoutId);
+        // Else the process that records the outcome adds its poll.
+        if (isRecorded) await this.#active.runtime.relay.tryDeliverSent({ ...payout, gatewayId: outcome.gatewayId });
         return `accepted: ${outcome.gatewayId}`;
       case 'rejected':
         throw new ExpectedEndError(`rejected: ${outcome.message}`);

@@ -194,7 +194,9 @@ export function makeWorker({
   const traced = ({ sender, ...rest }: ActiveSender): ActiveSender => {
     const send: typeof sender.send = async (payoutId, stop) => {
       const report = await sender.send(payoutId, stop);
-      world.note(() => `${name} ${payoutId}: ${JSON.stringify(report)}`);
+      // Without the payout, which the ledger shows.
+      const told = report.kind === 'sent' ? { kind: report.kind, outcome: report.outcome } : report;
+      world.note(() => `${name} ${payoutId}: ${JSON.stringify(told)}`);
       return report;
     };
     return { ...rest, sender: { send } };

@@ -55,7 +55,8 @@ export class OwnOutcomeRecorder {
     await this.#untilRecorded('put back', attempt, async () => senderLedger.revertSend(attempt, reason));
   }
 
-  async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
+  /** @returns whether the ledger has it; else it is in the journal, and the next sender records it */
+  async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<boolean> {
     const { gateway, journal, clock } = this.#runtime;
     const { outcomes } = this;
     this.#check.sends.lastFinished = { attempt, outcome };
@@ -64,6 +65,7 @@ export class OwnOutcomeRecorder {
       outcomes.record(attempt, toResult(outcome), blockedReasonOf(gateway, outcome)),
     );
     if (result !== undefined) outcomes.report(attempt, toResult(outcome), result);
+    return result !== undefined;
   }
 
   #toJournaled(outcome: SentOutcome): JournaledOutcome {
