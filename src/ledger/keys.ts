@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { gatewayIdKey } from '../base/fields.js';
 import { ENDED_STATES, PAYOUT_STATES, type PayoutState } from './states.js';
 
@@ -200,7 +200,7 @@ export function shortGatewayId(gatewayId: string): string {
 }
 
 function sha1(text: string): string {
-  return createHash('sha1').update(text).digest('hex');
+  return hash('sha1', text);
 }
 
 /**

@@ -168,11 +168,13 @@ export type RunScript = <Name extends ScriptName>(
  * another format, or an Error with the script's name and Redis's words if the script failed.
  */
 export function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
-  for (const name of SCRIPT_NAMES) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
   const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
   const ofEveryScript = ledgerKeys.ofEveryScript;
   return async (name, args, keys = [], rest = []) => {
     const named = orderArguments(name, args);
+    // At its first use, and once for all accounts of the connection: each pipeline copies what its connection defines, and
+    // a command that is defined again is sent with its whole text.
+    if (!(commandName(name) in redis)) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
     const count = ofEveryScript.length + keys.length;
     let reply: unknown;
     try {

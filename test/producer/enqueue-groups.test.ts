@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
+import { commandName, scriptSource } from '../../src/ledger/ledger-scripts.js';
 import { RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
 import type { PayoutProducer } from '../../src/control/payout-producer.js';
@@ -27,9 +28,11 @@ beforeEach(() => {
 /** Counts the calls of the script on this connection. @param onSent - called behind each */
 function countScripts(onSent: () => void = () => undefined): () => number {
   const commands = account.redis as unknown as Record<string, (...args: unknown[]) => unknown>;
-  const script = commands['payouts:enqueue-payouts'];
+  const name = commandName('enqueue-payouts');
+  if (!(name in commands)) account.redis.defineCommand(name, { lua: scriptSource('enqueue-payouts') });
+  const script = commands[name];
   let calls = 0;
-  commands['payouts:enqueue-payouts'] = (...args) => {
+  commands[name] = (...args) => {
     calls += 1;
     const reply = script?.apply(account.redis, args);
     onSent();

@@ -29,7 +29,10 @@ export async function findTwins(
 ): Promise<Twins> {
   const ids = new Set(given.map(({ payoutId }) => payoutId));
   const rows = new Map<string, number>();
-  for (const payout of given) rows.set(paymentKey(payout), (rows.get(paymentKey(payout)) ?? 0) + 1);
+  for (const payout of given) {
+    const key = paymentKey(payout);
+    rows.set(key, (rows.get(key) ?? 0) + 1);
+  }
   const since = connection.clock.wallNow() - TWIN_DAYS * 86_400_000;
   let [found, compared] = [0, 0];
   let example: Payout | undefined;
