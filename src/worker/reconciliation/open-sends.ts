@@ -11,6 +11,9 @@ const OPEN_STATES: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'
 /** A failed payment may be refunded or never debited. A written-off one may have been paid. */
 const COSTLY_ENDS: readonly PayoutState[] = ['completed', 'failed', 'written_off'];
 
+/** The amounts of other payouts are not needed, and most events of a minute may be of payouts that only came in. */
+const TOUCHING: readonly PayoutState[] = [...OPEN_STATES, ...COSTLY_ENDS];
+
 const PAGE = 500;
 
 interface EndedSend {
@@ -88,7 +91,8 @@ export class OpenSends {
     for (;;) {
       const events = await readEventsAfter(connection, this.#newest, PAGE);
       if (events === undefined) return false;
-      const payoutIds = [...new Set(events.flatMap(({ change }) => change?.payoutId ?? []))];
+      const touching = events.filter(({ change }) => change !== undefined && TOUCHING.includes(change.to));
+      const payoutIds = [...new Set(touching.flatMap(({ change }) => change?.payoutId ?? []))];
       const read = await readSendFacts(connection, payoutIds);
       const facts = new Map(payoutIds.map((payoutId, index) => [payoutId, read[index]]));
       const at = connection.clock.wallNow();
