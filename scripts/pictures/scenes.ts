@@ -226,6 +226,7 @@ export const SCENES: readonly Scene[] = [
       await enqueueBatches(account);
       await sendSome(account);
       await prepareFull(account);
+      await account.ledger.comment('salaries-september:9', { by: 'ann', text: 'I am on it: asked the gateway' });
       await writeSampleBatches(account, [...SHOPS, BATCH]);
       // Redis's clock is not the sample's.
       const countedAt = JSON.stringify(`${account.clock.wallNow() - 2_000}-0`);

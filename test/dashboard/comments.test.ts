@@ -53,7 +53,7 @@ it('lists of what needs a person have a mark, the last comment and its age', asy
   for (const path of lists.slice(0, 4)) {
     const page = await dashboard.read(path);
     expect(page).toContain('Comment</th>');
-    expect(page).toMatch(/<td data-title="Comment" class="text">\s*<svg[^]*?<bdi title="ann: I am on it">/);
+    expect(page).toMatch(/<td data-title="Comment" class="text">\s*<bdi title="ann: I am on it"><svg/);
     expect(page).not.toContain('who knows?');
     expect(await dashboard.readText(path)).toContain('ann: I am on it 2 min');
   }

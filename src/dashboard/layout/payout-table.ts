@@ -59,7 +59,7 @@ export const COMMENT: Column = {
     const last = comments?.at(-1);
     if (last === undefined) return undefined;
     const text = `${last.by}: ${last.text}`;
-    return html`${BUBBLE} <bdi title="${text}">${text}</bdi>
+    return html`<bdi title="${text}">${BUBBLE} ${text}</bdi>
       <span class="quiet">${relativeTime(last.at, wallNow)}</span>`;
   },
 };
