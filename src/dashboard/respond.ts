@@ -77,6 +77,9 @@ export function respondToError(
     } else if (error instanceof UnreadableRecordError) {
       logger.error({ path: request.path, error: error.message }, 'Redis has what cannot be read');
       response.status(422).send(messagePage(site, describeError(error)));
+    } else if (error instanceof UnsupportedFormatError) {
+      logger.error({ path: request.path, error: error.message }, 'the ledger is of another version');
+      response.status(500).send(otherVersionPage(site, error));
     } else {
       logger.error({ path: request.path, error: error.stack }, 'request failed');
       response.status(500).send(messagePage(site, describeError(error)));
@@ -84,12 +87,8 @@ export function respondToError(
   };
 }
 
-/** An operator can resolve different versions of the programs. The log has all else. */
+/** The log has what this leaves out. */
 function describeError(error: Error): Message {
-  if (error instanceof UnsupportedFormatError) {
-    const { headline, detail = '', runbook } = otherVersionHeadline(error);
-    return { title: headline, text: detail, ...(runbook !== undefined && { runbook }) };
-  }
   if (error instanceof UnreadableRecordError) {
     return { title: 'Cannot be read', text: error.message, runbook: 'docs/runbooks/redis-altered.md' };
   }
@@ -114,6 +113,13 @@ export function messagePage(site: Site | DashboardSite, { title, text, search, r
       <p><a href="${'base' in site ? `${site.base}/overview` : `${site.root}/accounts`}">Overview</a></p>
     </section>`,
   );
+}
+
+/** An operator can resolve different versions. It is live, so that an open page that was green shows it too. */
+function otherVersionPage(site: Site | DashboardSite, error: UnsupportedFormatError): string {
+  const pulse = otherVersionHeadline(error);
+  const observation = { redis: { kind: 'up' }, ledger: undefined } as const;
+  return layout(site, { title: pulse.headline, ...PULSE_PAGE }, pulseCard(site, pulse, observation, undefined));
 }
 
 /** The page of an account while Redis does not respond: only what is known. */

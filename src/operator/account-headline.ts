@@ -5,6 +5,8 @@ import type { CurrencySum } from '../ledger/reads/statistics.js';
 import { isOfBalance, stopSignOf } from '../gateway/gateway.js';
 import type { BalanceCover } from '../ledger/reads/balance-cover.js';
 import type { HeldCount } from '../ledger/reads/policy-report.js';
+import type { AccountStats } from '../ledger/reads/account-stats.js';
+import { NOTIFICATIONS_LATE_MS } from '../ledger/reads/state-events.js';
 import { RESPONSE_SLOW_MS, senderOf } from '../ledger/reads/workers.js';
 import { listDrops } from '../ledger/reads/reconciliation.js';
 import { describeEvidence } from './describe-look-up.js';
@@ -64,6 +66,9 @@ export const HEADLINES = {
   unknown: ['Unknown payouts', 'unknown'],
   approvals: ['Waits for approval', 'held'],
   holds: ['Holds payouts', 'held'],
+  rejected: ['Rejected payouts', 'rejected'],
+  stuck: ['Stuck in progress', 'stuck'],
+  notificationsLate: ['Notifications late', 'notifications-late'],
   otherVersion: headlineOf(STOPS.otherVersion),
 } as const satisfies Readonly<Record<string, readonly [words: string, runbook?: string]>>;
 
@@ -100,6 +105,9 @@ const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
   noPermission: ASK_GATEWAY,
   approvals: { name: 'approvals', args: [] },
   holds: { name: 'list', args: ['--state', 'held'] },
+  rejected: { name: 'list', args: ['--state', 'rejected'] },
+  stuck: { name: 'list', args: ['--state', 'in_progress'] },
+  notificationsLate: { name: 'events', args: [] },
 };
 
 /** @param own - the command, if {@link COMMANDS} has none */
@@ -168,6 +176,11 @@ export interface HeadlineFacts {
   readonly heldBy?: readonly HeldCount[];
   /** The balance last read, beside what is queued. Empty if it is not known, or too old. */
   readonly covers?: readonly BalanceCover[];
+  readonly stats?: Pick<AccountStats, 'rejected' | 'oldestAgeMs'>;
+  /** How many payouts have been in progress for longer than STUCK_AFTER_MS. */
+  readonly stuck?: number;
+  /** Age of the oldest event that `payouts notify` has not handled, in ms. Undefined if it is not used. */
+  readonly notificationLagMs?: number | undefined;
 }
 
 /**
@@ -189,6 +202,7 @@ export function accountHeadline({ redis, ledger }: Observation, facts: HeadlineF
     describeQueries(ledger, sender, facts) ??
     describeEnded(ledger, sender, true) ??
     describeHeld(ledger, facts) ??
+    describeLeft(ledger, facts) ??
     say(ledger, 'idle', 'good', 'Nothing waits to be sent now.')
   );
 }
@@ -254,6 +268,23 @@ function describeHeld(ledger: LedgerObservation, facts: HeadlineFacts): Headline
   return say(ledger, heldBy.some(({ reason }) => reason === 'approve') ? 'approvals' : 'holds', 'warn', detail);
 }
 
+/** What a person must decide or start, although nothing waits to be sent. */
+function describeLeft(ledger: LedgerObservation, facts: HeadlineFacts): Headline | undefined {
+  const { stats, stuck = 0, notificationLagMs = 0 } = facts;
+  const forMs = (ms: number | null | undefined): string => formatDuration(ms ?? 0);
+  if (stats !== undefined && stats.rejected > 0) {
+    const detail = `The gateway refused ${formatCount(stats.rejected, 'payout')}, and paid nothing: retry or cancel each.`;
+    return say(ledger, 'rejected', 'warn', detail);
+  }
+  if (stuck > 0) {
+    const detail = `${formatCount(stuck, 'payout')} in progress for too long, the oldest for ${forMs(stats?.oldestAgeMs.in_progress)}: ask the gateway, and do not pay it again.`;
+    return say(ledger, 'stuck', 'warn', detail);
+  }
+  if (notificationLagMs < NOTIFICATIONS_LATE_MS) return undefined;
+  const detail = `The oldest event waits for ${forMs(notificationLagMs)}: \`payouts notify\` does not run, or its receiver fails. None is lost.`;
+  return say(ledger, 'notificationsLate', 'warn', detail);
+}
+
 /** What ends each verdict of a rule. */
 const CAUSES: Readonly<Record<string, readonly [text: string, command: Command]>> = {
   approve: ['need approval', { name: 'approvals', args: [] }],
@@ -288,10 +319,12 @@ const OBSTACLES: readonly FindObstacle[] = [
     return ledger.objections === 0 ? undefined : say(ledger, 'mismatch', 'bad');
   },
   function balanceFell(ledger) {
-    const { drops = [], pausedReason } = ledger;
+    const { drops = [], pausedReason, wallNow } = ledger;
     if (drops.length === 0) return undefined;
     const paused = pausedReason === undefined ? '' : ` Paused: ${pausedReason}. That does not stop a thief.`;
-    const detail = `By ${listDrops(drops)} more than the payouts explain: someone else may use the gateway's key.${paused}`;
+    const since = Math.min(...drops.map((drop) => drop.since ?? Infinity));
+    const ago = since === Infinity ? '' : `, first noticed ${formatDuration(Math.max(0, wallNow - since))} ago`;
+    const detail = `By ${listDrops(drops)} more than the payouts explain${ago}: someone else may use the gateway's key.${paused}`;
     return say(ledger, 'balanceFell', 'bad', detail);
   },
   function paidLate(ledger) {

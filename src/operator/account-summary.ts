@@ -3,9 +3,10 @@ import { describeRedis } from '../base/describe-redis.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
-import { listPayouts } from '../ledger/payout-queries.js';
+import { countStuck, listPayouts } from '../ledger/payout-queries.js';
 import { freshCovers } from '../ledger/reads/balance-cover.js';
 import { readPolicyReport } from '../ledger/reads/policy-report.js';
+import { readNotificationLag } from '../ledger/reads/state-events.js';
 import { type AccountStatistics, readStatistics } from '../ledger/reads/statistics.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { type AccountAdvice, adviseAccount } from './account-advice.js';
@@ -67,14 +68,19 @@ export async function observeAccount(account: Pick<AccountAccess, 'ledger' | 'qu
 
 const LOOK_AGAIN_MS = 100;
 
+interface SummaryOptions extends AdviceOptions {
+  /** A payout in progress for longer is stuck. */
+  readonly stuckAfterMs: number;
+}
+
 /** Waits up to {@link LISTEN_MS} for a heartbeat of the sender: only that proves life. */
-export async function readAccountSummary(account: AccountAccess, options: AdviceOptions): Promise<AccountSummary> {
+export async function readAccountSummary(account: AccountAccess, options: SummaryOptions): Promise<AccountSummary> {
   const { connection } = account.ledger;
   const { platformId } = connection;
   const redis = describeRedis(connection.redis);
   try {
     const observation = await observeAccount(account);
-    const read = observation.redis.kind === 'up' ? await readFacts(account.ledger.connection) : undefined;
+    const read = observation.redis.kind === 'up' ? await readFacts(connection, options.stuckAfterMs) : undefined;
     if (read === undefined) {
       const silent = { kind: 'unavailable', sinceMs: 0, reason: 'it does not reply' } as const;
       const lost = observation.redis.kind === 'up' ? { redis: silent, ledger: undefined } : observation;
@@ -82,7 +88,7 @@ export async function readAccountSummary(account: AccountAccess, options: Advice
     }
     const { stats, statistics, ...facts } = read;
     const ledger = observation.ledger && withPast(observation.ledger, stats, statistics.lastSendAt);
-    const headline = accountHeadline({ redis: observation.redis, ledger }, facts);
+    const headline = accountHeadline({ redis: observation.redis, ledger }, { ...facts, stats });
     return {
       ...{ platformId, redis, gateway: ledger?.gateway ?? null },
       ...headline,
@@ -95,27 +101,29 @@ export async function readAccountSummary(account: AccountAccess, options: Advice
   }
 }
 
-async function readFacts(connection: AccountAccess['ledger']['connection']) {
+async function readFacts(connection: AccountAccess['ledger']['connection'], stuckAfterMs: number) {
   const reading = Promise.all([
     readAccountStats(connection),
     readStatistics(connection),
     readGatewayFacts(connection),
     listPayouts(connection, { state: 'held', limit: 1 }),
     readPolicyReport(connection),
+    readNotificationLag(connection),
+    countStuck(connection, stuckAfterMs),
   ]);
   const found = await within(READ_WITHIN_MS, reading).catch((error: unknown) => {
     if (error instanceof RedisUnavailableError) return undefined;
     throw error;
   });
   if (found === undefined) return undefined;
-  const [stats, statistics, gateway, held, report] = found;
+  const [stats, statistics, gateway, held, report, notificationLagMs, stuck] = found;
   const covers = freshCovers(gateway, statistics.sums.queued, connection.clock.wallNow());
   const facts = {
     gateway,
     heldSums: statistics.sums.held,
     firstHeld: held.payouts[0],
     heldBy: report?.held ?? [],
-    covers,
+    ...{ covers, stuck, notificationLagMs },
   };
   return { stats, statistics, ...facts };
 }

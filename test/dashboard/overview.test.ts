@@ -138,7 +138,9 @@ it('a ledger of another format is not shown, with why', async () => {
   await account.redis.hset(account.connection.keys.ledger, 'format', '5');
   const response = await dashboard.ask('/overview');
   expect(response.status).toBe(500);
-  expect(await response.text()).toMatch(/Ledger of another version[^]*has format 5; /);
+  expect(await response.text()).toMatch(
+    /data-live[^]*class="pulse bad"[^]*Ledger of another version[^]*has format 5; /,
+  );
 });
 
 it.each(['gone', 'hung'])('responds 503 within a second while Redis is %s, and recovers by itself', async (kind) => {

@@ -123,6 +123,25 @@ it.each<[string, Change]>([
   expect(`${tone} ${headline}`).toBe(expected);
 });
 
+it.each<[string, HeadlineFacts, string]>([
+  ['Rejected payouts', { stats: left({ rejected: 2 }), stuck: 1 }, 'The gateway refused 2 payouts'],
+  ['Stuck in progress', { stats: left({}), stuck: 1 }, '1 payout in progress for too long, the oldest for 1 d 0 h'],
+  ['Notifications late', { notificationLagMs: 300_000 }, 'The oldest event waits for 5 min'],
+])('the headline is %s once nothing else waits', (headline, facts, detail) => {
+  expect(judge({ due: 0 }, facts)).toMatchObject({
+    ...{ tone: 'warn', headline, detail: expect.stringContaining(detail) },
+    command: expect.stringContaining('--account 7'),
+  });
+  expect(judge({}, facts).headline).toBe('Sending');
+  expect(judge({ due: 0, held: 1 }, facts).headline).toBe('Holds payouts');
+  expect(judge({ due: 0 }, { stats: left({}), stuck: 0, notificationLagMs: 299_999 }).headline).toBe('Idle');
+});
+
+function left({ rejected = 0 }: { readonly rejected?: number }): NonNullable<HeadlineFacts['stats']> {
+  const none = { queued: null, held: null, sending: null, unknown: null };
+  return { rejected, oldestAgeMs: { ...none, in_progress: DAY_MS } };
+}
+
 it('names the replicas for want of which Redis refuses writes, and since when, as workers reported it before', () => {
   const since = '2030-01-31T12:00:00.000Z';
   const writeRefusal = { reason: 'too few', action: 'Restore them.', missing: ['10.0.0.2:1', '10.0.0.3:1'] };
@@ -274,8 +293,8 @@ describe('money at risk', () => {
     await saveReconciliation(connection, { ...compared, balances: [{ ...found, reported: '3000000', drop }] });
     const fallen = await observe();
     expect(fallen).toMatchObject({ tone: 'bad', headline: 'Balance fell', runbook: 'docs/runbooks/balance-fell.md' });
-    expect(fallen.detail).toContain(
-      "By 3,000,000 USD more than the payouts explain: someone else may use the gateway's key.",
+    expect(fallen.detail).toMatch(
+      /^By 3,000,000 USD more than the payouts explain, first noticed \d+ s ago: someone else may use the gateway's key\.$/,
     );
     expect(fallen.command).toBe(`payouts pause --account ${connection.platformId} --reason 'balance fell'`);
     await acceptDrops(connection, at, { by: 'ann', reason: 'moved to the cold wallet' });

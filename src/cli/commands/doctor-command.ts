@@ -81,7 +81,8 @@ async function readSummaries(
   accounts: readonly { readonly platformId: number }[],
 ): Promise<AccountSummary[]> {
   const isSigned = hasKeyring(environment);
-  const connection = connectRedis(readConfig(['REDIS_URL'], environment).REDIS_URL, 'commands', silentLogger);
+  const { REDIS_URL, STUCK_AFTER_MS: stuckAfterMs } = readConfig(['REDIS_URL', 'STUCK_AFTER_MS'], environment);
+  const connection = connectRedis(REDIS_URL, 'commands', silentLogger);
   try {
     const reading = accounts.map(async ({ platformId }) => {
       const account = openAccount({ platformId, connection, readOnly: true }, 'reply');
@@ -90,7 +91,7 @@ async function readSummaries(
         ...{ platformId, redis: describeRedis(connection), gateway: null },
         ...{ tone: 'warn', headline: 'Not known', detail: message, advice: [], ledger: undefined },
       });
-      return readAccountSummary(account, { isSigned })
+      return readAccountSummary(account, { isSigned, stuckAfterMs })
         .catch(unknown)
         .finally(async () => account.close());
     });

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
 import { systemClock, within } from '../../base/clock.js';
+import { readConfig } from '../../base/config.js';
 import { formatAmount, formatCount, formatDuration, formatSince } from '../../base/format.js';
 import { toPlainText } from '../../base/plain-text.js';
 import { describeEnd } from '../../operator/account-backlog.js';
@@ -37,7 +38,9 @@ Exit code 1: nothing is sent, and an operator must act.`,
 export async function readStatus(context: CliContext): Promise<AccountSummary> {
   const account = openAccount({ ...readAccountOptions(context), readOnly: true });
   try {
-    const summary = await readAccountSummary(account, { isSigned: hasKeyring(context.environment) });
+    const { STUCK_AFTER_MS: stuckAfterMs } = readConfig(['STUCK_AFTER_MS'], context.environment);
+    const isSigned = hasKeyring(context.environment);
+    const summary = await readAccountSummary(account, { isSigned, stuckAfterMs });
     const elsewhere = await findJournalElsewhere(summary, account, context.environment);
     if (elsewhere === undefined) return summary;
     return { ...summary, tone: 'bad', detail: [elsewhere, summary.detail].filter(Boolean).join(' ') };

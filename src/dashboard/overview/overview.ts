@@ -10,6 +10,7 @@ import { type CameBack, readCameBack } from '../../operator/came-back.js';
 import { freshCovers } from '../../ledger/reads/balance-cover.js';
 import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
 import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
+import { readNotificationLag } from '../../ledger/reads/state-events.js';
 import { readStatistics, type AccountStatistics } from '../../ledger/reads/statistics.js';
 
 export interface Overview {
@@ -21,6 +22,8 @@ export interface Overview {
   /** The sending process's report of its policy. */
   readonly report: PolicyReport | undefined;
   readonly stuck: number;
+  /** Undefined if `payouts notify` is not used. */
+  readonly notificationLagMs: number | undefined;
   /** What an adoption brought back, until the account is resumed after it. */
   readonly cameBack: CameBack | undefined;
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
@@ -30,10 +33,12 @@ export interface Overview {
 }
 
 /** What the overview knows beyond the watch of the account. */
-export function headlineFacts({ gateway, statistics, listed, report, wallNow }: Overview): HeadlineFacts {
+export function headlineFacts({ gateway, statistics, listed, report, wallNow, ...left }: Overview): HeadlineFacts {
   const covers = freshCovers(gateway, statistics.sums.queued, wallNow);
   const heldBy = report?.held ?? [];
-  return { gateway, heldSums: statistics.sums.held, firstHeld: listed.get('held')?.[0], heldBy, covers };
+  const { stats, stuck, notificationLagMs } = left;
+  const firstHeld = listed.get('held')?.[0];
+  return { gateway, heldSums: statistics.sums.held, firstHeld, heldBy, covers, stats, stuck, notificationLagMs };
 }
 
 const LISTED = 5;
@@ -55,12 +60,13 @@ export class OverviewReader {
 
   async read(): Promise<Overview> {
     const connection = this.#connection;
-    const [stats, statistics, gateway, reconciliation, report, ...lists] = await Promise.all([
+    const [stats, statistics, gateway, reconciliation, report, notificationLagMs, ...lists] = await Promise.all([
       readAccountStats(connection),
       this.#readStatistics(),
       readGatewayFacts(connection),
       readReconciliation(connection),
       readPolicyReport(connection),
+      readNotificationLag(connection),
       ...URGENT_STATES.map((state) =>
         listPayouts(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
       ),
@@ -68,7 +74,7 @@ export class OverviewReader {
     // The age of the oldest almost always shows that no payout is stuck.
     const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > this.#stuckAfterMs;
     return {
-      ...{ stats, statistics, gateway, report },
+      ...{ stats, statistics, gateway, report, notificationLagMs },
       drops: summariseDrops(reconciliation, gateway.currencies).filter(({ amount }) => amount !== '0'),
       stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
       cameBack: isJustAdopted(stats) ? await readCameBack(connection, CAME_BACK_LISTED) : undefined,

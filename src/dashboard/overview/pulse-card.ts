@@ -16,7 +16,8 @@ interface PulseFacts {
 }
 
 /**
- * Whether money moves, the evidence, and what stops it until an operator acts.
+ * Whether money moves, the evidence, and what stops it until an operator acts. The runbook comes before the evidence,
+ * which may be long: on a phone the link must be on the first screen.
  * @param facts - undefined if Redis does not respond
  */
 export function pulseCard(
@@ -29,10 +30,10 @@ export function pulseCard(
   const trouble = pulse.tone === 'good' ? undefined : html`class="trouble"`;
   return html`<section class="pulse ${pulse.tone}" aria-label="Status">
     <h1 ${trouble} aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
+    ${pulse.runbook !== undefined && runbookLink(site, pulse.runbook)}
     ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
     ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats, site.now))}
-    ${pulse.runbook !== undefined && runbookLink(site, pulse.runbook)}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
   </section>`;
 }

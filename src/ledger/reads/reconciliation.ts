@@ -191,16 +191,18 @@ export interface UnexplainedDrop {
   readonly currency: string;
   /** A decimal string; `0` if nothing is missing. */
   readonly amount: string;
+  /** When the first of it was noticed, if something is missing. Wall clock, ms. */
+  readonly since?: number;
 }
 
 export function summariseDrops(
   { reconciliation, acceptedDrops }: StoredReconciliation,
   currencies: readonly Currency[],
 ): UnexplainedDrop[] {
-  return (reconciliation?.balances ?? []).map((balance) => ({
-    currency: nameBalance(balance, currencies),
-    amount: pendingDrop(balance, acceptedDrops?.upTo)?.amount ?? '0',
-  }));
+  return (reconciliation?.balances ?? []).map((balance) => {
+    const { amount = '0', since } = pendingDrop(balance, acceptedDrops?.upTo) ?? {};
+    return { currency: nameBalance(balance, currencies), amount, ...(since !== undefined && { since }) };
+  });
 }
 
 export function listDrops(drops: readonly UnexplainedDrop[]): string {

@@ -137,7 +137,7 @@ function headlineOf({ platformId, status, work, details, redisIsUp, ...view }: A
   }
   if (formatError !== undefined) return otherVersionHeadline(formatError);
   if (details === undefined) return undefined;
-  const { stats, workers, due, money, atRisk, policyReport } = details;
+  const { stats, workers, due, money, atRisk, policyReport, stuck, notificationLagMs } = details;
   const wallNow = systemClock.wallNow();
   const isSender = status.role === 'sender';
   // Its own report may be what Redis refuses.
@@ -165,7 +165,8 @@ function headlineOf({ platformId, status, work, details, redisIsUp, ...view }: A
     watchedMs: sinceSendMs,
     readyMs: isSender ? Math.min(stats.oldestAgeMs.sending ?? stats.oldestAgeMs.queued ?? 0, sinceSendMs) : 0,
   };
-  const facts = { heldSums: [], heldBy: policyReport?.held ?? [], covers: money.covers };
+  const left = { stats, stuck, notificationLagMs };
+  const facts = { heldSums: [], heldBy: policyReport?.held ?? [], covers: money.covers, ...left };
   return accountHeadline({ redis: { kind: 'up' }, ledger }, facts);
 }
 

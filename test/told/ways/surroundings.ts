@@ -170,7 +170,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
     environment: { STUCK_AFTER_MS: '1000' },
     sandbox: { settleAfterMs: 3_600_000 },
     happens: enqueueOne,
-    told: warned('idle', 'StuckInProgress', '1 payout in progress for longer than STUCK_AFTER_MS'),
+    told: warned('stuck', 'StuckInProgress', '1 payout in progress for longer than STUCK_AFTER_MS'),
   },
   {
     name: 'The gateway does not respond to a withdrawal',
