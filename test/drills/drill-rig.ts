@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import type { Arrival, Payment } from '../../src/sandbox/sandbox-account.js';
@@ -9,7 +10,10 @@ import { cents, numbered } from '../support/account.js';
 
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
-const NOTHING = { tone: '', headline: '', title: '', markup: '', text: '' };
+/** In CSS pixels, of a usual phone. */
+const PHONE = { width: 390, height: 844 };
+
+const NOTHING = { tone: '', headline: '', title: '', text: '', runbook: '', belowFold: '', isCut: false };
 
 /** In the browser. */
 const READ_PULSE = `
@@ -18,8 +22,12 @@ const READ_PULSE = `
     tone: pulse?.className.replace('pulse ', '') ?? '',
     headline: document.querySelector('.pulse h1')?.textContent ?? '',
     title: document.title,
-    markup: pulse?.innerHTML ?? '',
     text: pulse?.textContent ?? '',
+    runbook: pulse?.querySelector('a[href*="runbooks/"]')?.getAttribute('href') ?? '',
+    belowFold: ['h1', '.command', 'a[href*="runbooks/"]']
+      .filter((part) => (pulse?.querySelector(part)?.getBoundingClientRect().bottom ?? 0) > innerHeight)
+      .join(', '),
+    isCut: document.documentElement.scrollWidth > innerWidth,
   })`;
 
 /** A healthy account with a dashboard that a browser has open. */
@@ -30,9 +38,24 @@ export class DrillRig extends Rig {
 
   async openPage(browser: Browser) {
     const port = await this.startExporter('dashboard');
-    this.#page = await browser.newPage();
+    this.#page = await browser.newPage({ viewport: PHONE, colorScheme: 'dark' });
     this.#page.setDefaultTimeout(60_000);
     await this.#page.goto(`http://127.0.0.1:${port}/overview`);
+  }
+
+  /** What the dashboard itself serves there: the runbook of its own version. */
+  async readRunbook(href: string) {
+    const response = await fetch(new URL(href, this.#page?.url()));
+    expect(response.status).toBe(200);
+    return response.text();
+  }
+
+  /** For people: into the folder DRILL_PICTURES, if it is set. */
+  async photograph(name: string, words: string) {
+    const folder = process.env['DRILL_PICTURES'];
+    if (folder === undefined) return;
+    await this.#page?.screenshot({ path: join(folder, `${name.replaceAll(/\W+/g, '-')}.png`) });
+    await appendFile(join(folder, 'drills.txt'), `${name} | ${words}\n`);
   }
 
   async enqueue(count: number, prefix: string, batch?: string) {
@@ -122,6 +145,16 @@ export class DrillRig extends Rig {
     const { code, stdout, stderr } = await this.run(args);
     if (codes.includes(code ?? -1)) return stdout;
     throw new Error(`${filled} ended with ${String(code)}:\n${stdout}${stderr}`);
+  }
+
+  /** The first command of a runbook, as the index has it, shows what is wrong. */
+  async expectFound(command: string, what: string) {
+    const [program, ...args] = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(
+      ([, quoted, bare]) => quoted ?? bare ?? '',
+    );
+    expect(program).toBe('payouts');
+    const { stdout, stderr } = await this.run(args);
+    expect(`${stdout}${stderr}`).toContain(what);
   }
 
   /** Decides each unknown payout as unknown.md says, by the gateway's records. */

@@ -17,6 +17,10 @@ export type Drill = RigOptions &
     /** On the page, with the runbook of the headline. ACCOUNT stands for the account's number. */
     shows: readonly [tone: 'good' | 'warn' | 'bad', headline: keyof typeof HEADLINES, command: string];
     repair: (rig: DrillRig) => Promise<unknown>;
+    /** What the first command of the runbooks' index shows, if it is one of ours. */
+    finds?: string;
+    /** The words by which the index has that command, if not by the headline's. */
+    indexed?: string;
   }>;
 
 const cap = (count: number) => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;

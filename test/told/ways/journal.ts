@@ -197,7 +197,7 @@ export async function prepareKeyring({ world, environment }: Rig, shop: Partial<
   Object.assign(environment, { PAYOUT_KEYS_FILE: await writeKeyring(join(world.dir, 'keys.json'), keys) });
 }
 
-async function prepareKeys(rig: Rig, shop: Partial<KeyEntry> = {}) {
+export async function prepareSigning(rig: Rig, shop: Partial<KeyEntry> = {}) {
   await prepareKeyring(rig, shop);
   await adoptJournal(rig.journalDir, rig.platformId);
 }
@@ -221,13 +221,13 @@ const HELD = '1 payout held, and not sent';
 export const SIGNED_WAYS: readonly Way[] = [
   {
     name: 'A payout is held, since nobody signed it',
-    prepare: prepareKeys,
+    prepare: prepareSigning,
     happens: enqueueAndWait,
     told: warned('holds', 'Held', HELD),
   },
   {
     name: 'A payout is held, since someone altered it in Redis',
-    prepare: prepareKeys,
+    prepare: prepareSigning,
     happens: async (rig) => {
       const account = new ForgedAccount(rig.platformId, rig.redis.url, rig.client);
       // Signed for another account.
@@ -239,7 +239,7 @@ export const SIGNED_WAYS: readonly Way[] = [
   },
   {
     name: 'Payouts wait that were signed before the send journal began, and nobody adopted it',
-    prepare: prepareKeys,
+    prepare: prepareSigning,
     happens: async (rig) =>
       rig.replaceWorker(async () => {
         await enqueueSigned(rig, 'P-1', 'P-2');
@@ -254,7 +254,7 @@ export const SIGNED_WAYS: readonly Way[] = [
   },
   {
     name: 'The only key of a producer has ended',
-    prepare: async (rig) => prepareKeys(rig, { notAfter: new Date(Date.now() - 3_600_000).toISOString() }),
+    prepare: async (rig) => prepareSigning(rig, { notAfter: new Date(Date.now() - 3_600_000).toISOString() }),
     happens: async (rig) => {
       await enqueueSigned(rig, 'P-1');
       await untilHeld(rig);
@@ -264,7 +264,7 @@ export const SIGNED_WAYS: readonly Way[] = [
   {
     name: 'Someone removes a pause from Redis',
     stop: 'keptPause',
-    prepare: prepareKeys,
+    prepare: prepareSigning,
     happens: async (rig) => {
       await enqueueSigned(rig, 'P-1');
       await until('it is paid', async () => (await rig.world.producer.stats()).completed === 1);
