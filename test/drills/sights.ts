@@ -149,6 +149,25 @@ const NO_MONEY: readonly Sight[] = [
     shows: ['warn', 'rejected', 'payouts list --account ACCOUNT --state rejected'],
     finds: 'wrong address',
   },
+  {
+    name: 'The receiver of notifications fails for more than five minutes',
+    prepare: async (rig) => {
+      await rig.startExporter('notify');
+      await until('it has its group', async () => (await rig.client.exists(`${rig.prefix}:events`)) === 1);
+      const [seconds] = await rig.client.time();
+      // Redis stamps events with its own clock; the first may be of any time.
+      const id = `${(Number(seconds) - 240) * 1_000}-1`;
+      const event = { type: 'paused', at: '1893456000000', by: 'ann', reason: 'to check it' };
+      await rig.client.xadd(`${rig.prefix}:events`, id, ...Object.entries(event).flat());
+    },
+    happens: async ({ client, prefix }) => {
+      const [first] = await client.xrange(`${prefix}:events`, '-', '+', 'COUNT', 1);
+      const isLate = async () =>
+        Number((await client.time())[0]) * 1_000 >= Number.parseInt(first?.[0] ?? '', 10) + 300_000;
+      await until('the event waits for five minutes', isLate, 90_000);
+    },
+    shows: ['warn', 'notificationsLate', EVENTS],
+  },
   { ...ofWay('A payout is held, since nobody signed it', ['warn', 'holds', LIST_HELD]), finds: 'P-1' },
   { ...ofWay('A rule of the policy holds a payout', ['warn', 'holds', LIST_HELD]), finds: 'denied' },
 ];
