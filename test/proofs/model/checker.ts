@@ -86,7 +86,8 @@ export async function countCovers(model: string): Promise<ReadonlyMap<string, nu
   return new Map([...found].map(([, message = '', count]) => [decode(message), Number(count)]));
 }
 
-async function search(model: string, optimization = '-O2', ...options: readonly string[]): Promise<string> {
+/** @returns what the program of a model prints. @param options - of Rumur */
+export async function search(model: string, optimization = '-O2', ...options: readonly string[]): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'payout-queue-model-'));
   try {
     const file = (name: string) => join(dir, name);
@@ -103,6 +104,37 @@ async function search(model: string, optimization = '-O2', ...options: readonly 
   } finally {
     await rm(dir, { recursive: true });
   }
+}
+
+/** A step of a way to a state, with the values that variables have after it, by their names. */
+export interface TracedStep {
+  readonly rule: string;
+  /** The rule's parameters, as numbers. */
+  readonly of: Readonly<Record<string, number>>;
+  readonly values: ReadonlyMap<string, string>;
+}
+
+/** @returns the ways that a search printed; the first step of each is its start */
+export function tracesOf(output: string): readonly (readonly TracedStep[])[] {
+  return [...output.matchAll(/<error[^>]*>(.*?)<\/error>/gs)].map(([, error = '']) => {
+    let values = new Map<string, string>();
+    return error
+      .split('<transition>')
+      .slice(1)
+      .map((text) => {
+        const [, rule = ''] = /^(?:Rule &quot;(.*?)&quot;|Startstate)/.exec(text) ?? [];
+        const [head = '', state = ''] = text.split('<state>');
+        const parameters = [...head.matchAll(/<parameter name="(\w+)">(\w+)</g)];
+        values = new Map(values);
+        for (const [, name = '', value = ''] of state.matchAll(/<state_component name="(.*?)" value="(.*?)"/g))
+          values.set(name, value);
+        return {
+          rule: decode(rule),
+          of: Object.fromEntries(parameters.map(([, name = '', value]) => [name, Number(value)])),
+          values,
+        };
+      });
+  });
 }
 
 function parse(output: string): Checked {

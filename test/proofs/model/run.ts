@@ -15,6 +15,8 @@ import {
   withoutRules,
 } from './checker.js';
 import { type Bounds, writePage } from './page.js';
+import { plant } from '../simulation/planted/mistakes.js';
+import { replayWalks } from './replayed-walks.js';
 import { crashTraces, exploredTraces } from './explored-traces.js';
 import { simulatedTraces } from './simulated-traces.js';
 import { findRefused, type Refusal, type Trace } from './traces.js';
@@ -27,6 +29,9 @@ npm run model -- --traces [--seeds N] [--from S] [--planted NAME]  compares N si
                                                    planted mistake one of them must be refused
 npm run model -- --traces --schedules N [--from S] [--planted NAME]  the same of N schedules of the exploration
 npm run model -- --traces --crashes [--planted NAME]  the same of a worker that is killed before each of its steps
+npm run model -- --walks N [--from S] [--planted NAME | --without RULE]  draws walks of the model, and has the real code take
+                                                   each step, until N came to the same end; with a mistake in the code
+                                                   or without a rule of the model one must differ
 npm run model -- --page [--check]                  writes docs/model.md; --check compares it with what is found,
                                                    --quick without the rows in which nothing was found
 `;
@@ -40,6 +45,7 @@ const { values } = parseArgs({
       seeds: { ...TEXT, default: '40' },
       from: { ...TEXT, default: '1' },
       planted: TEXT,
+      walks: TEXT,
     },
     ...{ without: TEXT, large: FLAG, trace: FLAG, rules: FLAG, page: FLAG, check: FLAG, quick: FLAG, help: FLAG },
   },
@@ -134,6 +140,7 @@ async function main() {
   if (values.rules) return printRules();
   if (values.traces) return compareTraces();
   if (values.page) return makePage();
+  if (values.walks !== undefined) return followWalks(wholeNumber(values.walks, USAGE));
   if (values.without !== undefined) return runWithout(values.without);
   let failed = 0;
   const searches = values.large ? LARGE : SMALL;
@@ -201,12 +208,44 @@ async function compareTraces() {
     if (values.planted !== undefined && refused.length > 0) break;
   }
   await compare();
-  for (const { name, index, action } of refused) {
-    print(`${name}: the model forbids action ${index + 1}: ${JSON.stringify(action)}`);
-  }
+  printRefused(refused);
   print(`${actions} actions of ${runs} runs in ${secondsSince(startedAt).toFixed(0)} s`);
   if (values.planted !== undefined) return report(refused.length > 0 ? 1 : 0, refused.length > 0 ? 0 : 1);
   return report(runs - refused.length, refused.length);
+}
+
+/** What the code did on each walk, also on one that it left, must be allowed by the whole model. */
+async function followWalks(wanted: number) {
+  const startedAt = performance.now();
+  const model = await readModel('send');
+  const { planted, without } = values;
+  const drawnFrom = without === undefined ? model : withConstants(model, { [without]: false });
+  const from = wholeNumber(values.from, USAGE);
+  const found = await replayWalks(drawnFrom, from, wanted, planted === undefined ? undefined : plant(planted));
+  const { same, steps, left, broken, replayed } = found;
+  for (const { name, what, lines } of broken) {
+    if (values.trace) print(lines.join('\n'));
+    print(`${name}: code and model differ: ${what}`);
+  }
+  const refused: Refusal[] = [];
+  const traces = replayed.map(({ trace }) => trace).filter(({ actions }) => actions.length > 0);
+  for (let first = 0; first < traces.length; first += BATCH) {
+    refused.push(...(await findRefused(model, traces.slice(first, first + BATCH))));
+  }
+  printRefused(refused);
+  for (const [reason, count] of left) print(`${count} not to their end: ${reason}`);
+  print(
+    `${same} walks to the same end, ${steps} steps of ${replayed.length} walks in ${secondsSince(startedAt).toFixed(0)} s`,
+  );
+  const faults = broken.length + refused.length;
+  if (planted !== undefined || without !== undefined) return report(faults > 0 ? 1 : 0, faults > 0 ? 0 : 1);
+  return report(same, faults);
+}
+
+function printRefused(refused: readonly Refusal[]) {
+  for (const { name, index, action } of refused) {
+    print(`${name}: the model forbids action ${index + 1}: ${JSON.stringify(action)}`);
+  }
 }
 
 function chosenTraces() {
