@@ -2,7 +2,7 @@
 // with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool, with
 // `--with-network` what opens network namespaces, with `--with-rumur` what checks the models of test/proofs/model, with
 // `--with-commands` what the blocks of the documents call, with `--with-signers` what examples/signers needs: a token
-// (SoftHSM2), curl and jq, with `--with-postgres` a PostgreSQL.
+// (SoftHSM2), curl and jq, with `--with-images` what builds an image, with `--with-postgres` a PostgreSQL.
 // `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
@@ -67,6 +67,10 @@ if (process.argv.includes('--with-signers')) {
   setUpProgram('softhsm2-util', (tool) => (tool === 'apt-get' ? 'softhsm2' : 'softhsm'), 'Install SoftHSM2.');
   setUpProgram('pkcs11-tool', () => 'opensc', 'Install OpenSC, which has pkcs11-tool.');
   for (const name of ['curl', 'jq']) setUpProgram(name, () => name, `Install ${name}.`);
+}
+// Only the test of the images needs them: they build without a daemon and without a registry of images.
+if (process.argv.includes('--with-images')) {
+  for (const name of ['buildah', 'debootstrap']) setUpProgram(name, () => name, `Install ${name}.`);
 }
 // Only the benchmark `durable` needs it. Debian keeps the server's programs out of the PATH, and psql in it.
 if (process.argv.includes('--with-postgres')) {
