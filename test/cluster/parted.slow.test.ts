@@ -129,7 +129,7 @@ it('a slot that moves makes the account wait, visibly, and then continue by itse
   })();
   while (await move.moveOne()) await delay(20);
   await asking;
-  expect(worker.log()).toMatch(/Redis is not available|Redis unavailable/);
+  await until('the worker says so', () => /Redis is not available|Redis unavailable/.test(worker.log()));
   await move.end();
   await until('all are completed', async () => (await producer.stats()).completed === payoutIds.length);
   expect(created.filter((count) => count > 0)).toEqual([]);

@@ -12,11 +12,21 @@ import { expectPace, expectPromisesKept, type PayoutWorld, untilSent, worldOfTes
 
 const INTERVAL_MS = 1_010;
 
+const gapsOf = ({ sandbox }: PayoutWorld) => {
+  const { arrivalsAtMs } = sandbox.stats();
+  return arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? 0));
+};
+
+const medianOf = (values: readonly number[]) =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
+
 it('the trouble of some accounts does not slow another of the process', async () => {
   const PAYOUTS = 12;
   const redis = closeAfterTest(await startOwnRedis());
   const worlds = await Promise.all([1, 2, 3, 4, 5].map(async (id) => worldOfTest({ redis, platformIds: [id] })));
   const [well, blocked, hanging] = worlds as [PayoutWorld, PayoutWorld, PayoutWorld];
+  // In a process without trouble, on the same machine meanwhile.
+  const beside = await worldOfTest({ redis });
   blocked.sandbox.addFaults([{ kind: 'block', times: 1 }]);
   hanging.sandbox.addFaults([{ kind: 'hang' }]);
   await writeFile(join(well.dir, 'wrong.key'), 'k-wrong-0123456789', { mode: 0o600 });
@@ -28,15 +38,15 @@ it('the trouble of some accounts does not slow another of the process', async ()
       ...(platformId === 5 && { secretKeyFile: 'wrong.key' }),
     })),
   );
-  await Promise.all(worlds.map(async (world) => world.enqueue(PAYOUTS)));
+  await Promise.all([...worlds, beside].map(async (world) => world.enqueue(PAYOUTS)));
   well.startWorker({ environment });
-  await until('all of the well account are final', async () => (await well.producer.stats()).completed === PAYOUTS);
+  beside.startWorker({ environment: { WITHDRAW_INTERVAL_MS: String(INTERVAL_MS) } });
+  for (const world of [well, beside])
+    await until('all are final', async () => (await world.producer.stats()).completed === PAYOUTS);
   await until('the hanging one has stopped', async () => (await hanging.producer.stats()).paused);
-  const { arrivalsAtMs, smallestGapMs } = well.sandbox.stats();
-  const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? 0));
-  // A busy machine delays some, the trouble of another account would delay most.
-  expect(gaps.toSorted((one, other) => one - other)[PAYOUTS / 2]).toBeLessThan(INTERVAL_MS * 1.1);
-  expect(smallestGapMs).toBeGreaterThanOrEqual(1_000);
+  // A busy machine delays both. The trouble of another account would delay most gaps of one, by a second and more.
+  expect(medianOf(gapsOf(well))).toBeLessThan(1.2 * medianOf(gapsOf(beside)));
+  expect(Math.min(...gapsOf(well))).toBeGreaterThanOrEqual(1_000);
   expect(await Promise.all(worlds.slice(1).map(async ({ producer }) => producer.stats()))).toMatchObject([
     { paused: true, rejected: 1, queued: PAYOUTS - 1 },
     { paused: true, unknown: 2, queued: PAYOUTS - 2 },
@@ -64,7 +74,10 @@ it.each(['Redis', 'the worker'])(
       admin.disconnect();
     });
     const world = await worldOfTest({ redis, sandbox: { settleAfterMs: 3_000 } });
+    // On the same machine meanwhile, with clocks that do not jump.
+    const steady = await worldOfTest({ redis: closeAfterTest(await startOwnRedis()) });
     const worker = world.startWorker({ environment: workerClock.environment });
+    steady.startWorker();
     /** How far the worker's clock is ahead, in ms, by its newest line of log. */
     const readWorkerOffset = async () => {
       const before = worker.log().length;
@@ -73,27 +86,35 @@ it.each(['Redis', 'the worker'])(
       return Date.parse(time) - Date.now();
     };
     const clock = whose === 'Redis' ? redisClock : workerClock;
-    await world.enqueue(PAYOUTS);
+    for (const each of [world, steady]) await each.enqueue(PAYOUTS);
     for (const [index, offsetMs] of OFFSETS_MS.entries()) {
       await untilSent(world, 3 * index + 2);
       await clock.set(offsetMs);
+      const from = Date.now();
       const [seconds] = await admin.time();
-      expect(Math.abs(Number(seconds) * 1_000 - Date.now() - redisClock.offsetMs)).toBeLessThan(1_500);
+      const redisMs = Number(seconds) * 1_000 - redisClock.offsetMs;
+      // Whole seconds, and some ms of rounding.
+      expect(redisMs).toBeGreaterThan(from - 1_500);
+      expect(redisMs).toBeLessThan(Date.now() + 500);
       // A line that was read late looks like another clock: only the next one tells.
       const isSet = async () => Math.abs((await readWorkerOffset()) - workerClock.offsetMs) < 500;
       await until('the clock is set', isSet);
     }
     await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 90_000);
+    await untilSent(steady, PAYOUTS);
     await expectPromisesKept(world);
-    const { arrivals, arrivalsAtMs, meanGapMs } = world.sandbox.stats();
-    expect(arrivals).toBe(PAYOUTS);
-    const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? 0));
+    expect(world.sandbox.stats().arrivals).toBe(PAYOUTS);
+    const [gaps, steadyGaps] = [gapsOf(world), gapsOf(steady)];
+    const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
     // A jump of Redis costs as long as it takes to be noticed.
-    expect(meanGapMs).toBeLessThan(1.5 * INTERVAL_MS);
-    expect(Math.max(...gaps)).toBeLessThan(8_000);
+    expect(sum(gaps)).toBeLessThan(1.5 * sum(steadyGaps));
+    expect(Math.max(...gaps)).toBeLessThan(8 * Math.max(...steadyGaps));
   },
   240_000,
 );
+
+/** Of the worker, for jobs that are missing: it takes two looks. */
+const LOOK_EVERY_MS = 20_000;
 
 it('sending continues within a minute where 100,000 payouts lose their jobs at once', async () => {
   const server = closeAfterTest(await startOwnRedis(['--appendfsync', 'no']));
@@ -101,7 +122,9 @@ it('sending continues within a minute where 100,000 payouts lose their jobs at o
   afterTest(async () => redis.quit());
   const world = await worldOfTest({ redis: server });
   const key = (name: string) => `{payouts:${world.platformId}}:${name}`;
+  const enqueuedFrom = performance.now();
   await world.enqueue(100_000);
+  const enqueuedInMs = performance.now() - enqueuedFrom;
   const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
   const sent = () => world.sandbox.stats().arrivals;
   await until('sending has begun', () => sent() >= 8);
@@ -110,8 +133,9 @@ it('sending continues within a minute where 100,000 payouts lose their jobs at o
   const damagedAt = performance.now();
   const before = sent();
   // One or two were on their way.
-  await until('sending continues', () => sent() > before + 2, 120_000);
-  expect(performance.now() - damagedAt).toBeLessThan(70_000);
+  await until('sending continues', () => sent() > before + 2, 240_000);
+  // What is done after two looks depends on the machine, as the enqueueing did: it takes a part of that.
+  expect(performance.now() - damagedAt).toBeLessThan(2 * LOOK_EVERY_MS + enqueuedInMs);
 
   await until('the repair is told', () => worker.log().includes('re-created missing jobs'), 500_000);
   const from = sent();

@@ -22,13 +22,24 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** Writes the most memory that the process ever had, in kB, to stderr at its end. */
-const REPORT_MEMORY = `import { readFileSync } from 'node:fs';
-process.on('exit', () => process.stderr.write(/VmHWM:.*/.exec(readFileSync('/proc/self/status', 'utf8'))[0]));`;
+/** Writes to stderr, at the end of the process, the most memory that it ever had in kB, and its processor time in ms. */
+const REPORT_USE = `process.on('exit', () => {
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+  process.stderr.write('maxRSS: ' + maxRSS + ', cpuMs: ' + (userCPUTime + systemCPUTime) / 1_000);
+});`;
+const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_USE)}`;
+
+const readUse = (stderr: string, name: 'maxRSS' | 'cpuMs') =>
+  Number(new RegExp(`${name}: ([\\d.]+)`).exec(stderr)?.[1]);
+
+/** Processor time of Redis, in ms. */
+async function readRedisCpu() {
+  const used = [...(await client.info('cpu')).matchAll(/^used_cpu_(?:sys|user):([\d.]+)/gm)];
+  return used.reduce((sum, [, seconds]) => sum + Number(seconds) * 1_000, 0);
+}
 
 it('payouts import of 100,000 rows, killed twice and run again, makes each payout exactly once', async () => {
   const [ROWS, PREFIX] = [100_000, '{payouts:7}'];
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`;
   const dir = await mkdtemp(join(tmpdir(), 'payouts-large-'));
   const file = join(dir, 'large.csv');
   const row = (n: number) => `invoice-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf,Invoice ${n}`;
@@ -49,9 +60,7 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
   await rm(dir, { recursive: true });
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ payouts: ROWS, created: ROWS - there, existing: there, conflicts: 0 });
-  if (process.platform === 'linux') {
-    expect(Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]) / 1024).toBeLessThan(450);
-  }
+  expect(readUse(stderr, 'maxRSS') / 1024).toBeLessThan(450);
   const counts = {
     queued: await countQueued(),
     batch: await client.zcard(`${PREFIX}:batch:large`),
@@ -62,25 +71,24 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
 }, 180_000);
 
 it('payouts import takes ten times the time for ten times the rows, and not ten times the memory', async () => {
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`;
   const dir = await mkdtemp(join(tmpdir(), 'payouts-large-'));
   const measure = async (platformId: number, rows: number) => {
     const file = join(dir, `${rows}.csv`);
     const lines = Array.from({ length: rows }, (_, n) => `i-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf`);
     await writeFile(file, ['payout_id,payment_id,amount,address_to', ...lines].join('\n'));
     const env = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId), NODE_OPTIONS };
-    const startedAt = performance.now();
+    const redisBefore = await readRedisCpu();
     const { code, stderr } = await runCli(['import', file, '--yes', '--json'], { env });
-    const ms = performance.now() - startedAt;
+    const redisMs = (await readRedisCpu()) - redisBefore;
     expect([code, await client.zcard(`{payouts:${platformId}}:state:queued`)]).toEqual([0, rows]);
-    return { ms, kB: Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]) };
+    return { cpuMs: readUse(stderr, 'cpuMs') + redisMs, kB: readUse(stderr, 'maxRSS') };
   };
   const few = await measure(11, 10_000);
   const many = await measure(12, 100_000);
   await rm(dir, { recursive: true });
-  // A busy machine may be slower for a while.
-  expect(many.ms / few.ms).toBeLessThan(15);
-  if (process.platform === 'linux') expect(many.kB / few.kB).toBeLessThan(4);
+  // Processor time, also of Redis: a busy machine changes it little.
+  expect(many.cpuMs / few.cpuMs).toBeLessThan(15);
+  expect(many.kB / few.kB).toBeLessThan(4);
 }, 180_000);
 
 it('payouts cancel --batch that is ended by Ctrl-C says how many it cancelled, and continues where it is run again', async () => {
@@ -111,7 +119,7 @@ it('payouts cancel --batch that is ended by Ctrl-C says how many it cancelled, a
   expect(await client.llen(`{payouts:${world.platformId}}:withdraw:wait`)).toBe(0);
 }, 240_000);
 
-it('payouts cancel --batch of 20,000 payouts among others cancels all that were not sent, within 30 s', async () => {
+it('payouts cancel --batch of 20,000 payouts among others cancels all that were not sent, soon', async () => {
   const WRONG = 20_000;
   const world = await worldOfTest({ redis });
   async function enqueue(batch: string, count: number) {
@@ -122,7 +130,9 @@ it('payouts cancel --batch of 20,000 payouts among others cancels all that were 
     for (let at = 0; at < count; at += 2_000) await world.producer.enqueueMany(all.slice(at, at + 2_000));
   }
   await enqueue('before', 80);
+  const enqueuedFrom = performance.now();
   await enqueue('wrong', WRONG);
+  const enqueuedInMs = performance.now() - enqueuedFrom;
   await enqueue('behind', 20_000);
   world.startWorker();
   await untilSent(world, 2);
@@ -139,7 +149,7 @@ it('payouts cancel --batch of 20,000 payouts among others cancels all that were 
   const { changed = 0, refused = 0, payouts } = summary;
   expect(changed + refused).toBe(payouts);
   expect(changed).toBeGreaterThan(WRONG - 30);
-  expect(tookMs).toBeLessThan(30_000);
+  expect(tookMs).toBeLessThan(5 * enqueuedInMs);
   // It is the pace of a machine that does all this at once.
   expect(sent / tookMs).toBeGreaterThan(0.6 * usualRate);
 
