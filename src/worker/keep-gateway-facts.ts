@@ -61,8 +61,6 @@ class GatewayFactsKeeper {
   #unknownIdAt = -Infinity;
   #requestReadAt = -Infinity;
   #currencies: readonly Currency[] = [];
-  /** Wall clock of the last answer. A failed query leaves it. */
-  #currenciesAt: number | undefined;
   readonly #askedFor = new Set<number>();
 
   constructor(options: KeepGatewayFactsOptions) {
@@ -80,7 +78,6 @@ class GatewayFactsKeeper {
         if (currencies.length === 0 && given.length > 0)
           throw new Error('its items have a form that is not understood');
         this.#currencies = currencies;
-        this.#currenciesAt = queriedAt.currencies;
         return { currencies, currenciesAt: queriedAt.currencies, isWhole };
       });
     }
@@ -93,24 +90,20 @@ class GatewayFactsKeeper {
   }
 
   async #readBalance(): Promise<readonly Balance[]> {
-    const { gateway, reconciler, connection } = this.#options;
+    const { gateway, reconciler } = this.#options;
     const currencies = this.#currencies;
-    const currenciesAt = this.#currenciesAt;
     const read = async (): Promise<readonly Balance[]> => {
       const { balances } = await gateway.readBalances(currencies);
       if (balances === undefined) throw new Error('it has a form that is not understood');
       return balances;
     };
-    if (reconciler === undefined) return read();
-    const ageMs = currenciesAt === undefined ? undefined : connection.clock.wallNow() - currenciesAt;
-    return reconciler.compare(read, { currencies, ageMs });
+    return reconciler === undefined ? read() : reconciler.compare(read, currencies);
   }
 
   /** A new sender continues the last one's schedule. */
   async #readCache(): Promise<Record<Query, number>> {
     const facts = await readGatewayFacts(this.#options.connection);
     this.#currencies = facts.currencies;
-    this.#currenciesAt = facts.currenciesAt;
     return { currencies: facts.currenciesAt ?? -Infinity, balance: facts.balanceAt ?? -Infinity };
   }
 

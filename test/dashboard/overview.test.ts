@@ -32,7 +32,7 @@ it('the overview is the first page, with counts, sender, and what needs an opera
   expect([response.status, response.headers.get('location')]).toEqual([302, '/overview']);
   await fillAccount(account);
   await saveReconciliation(account.connection, {
-    ...{ comparedAt: 2, followedSince: 1, fees: {}, rates: {} },
+    ...{ comparedAt: 2, followedSince: 1, followedTo: '0-0', fees: {}, rates: {} },
     balances: [
       {
         ...{ paymentId: undefined, symbol: undefined, amount: '5', baseline: undefined, decimalsSeen: 1 },

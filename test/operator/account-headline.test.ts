@@ -289,7 +289,7 @@ describe('money at risk', () => {
     const drop = { amount: '3000000', since: at, at };
     const balance = { ...sends, paymentId: undefined, symbol: undefined, amount: '96900000', baseline: undefined };
     const found = { ...balance, decimalsSeen: 2, unexplained: '3000000', incomparable: undefined, isSuspected: false };
-    const compared = { comparedAt: at, followedSince: at, fees: {}, rates: {} };
+    const compared = { comparedAt: at, followedSince: at, followedTo: '0-0', fees: {}, rates: {} };
     await saveReconciliation(connection, { ...compared, balances: [{ ...found, reported: '3000000', drop }] });
     const fallen = await observe();
     expect(fallen).toMatchObject({ tone: 'bad', headline: 'Balance fell', runbook: 'docs/runbooks/balance-fell.md' });

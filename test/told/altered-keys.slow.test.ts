@@ -57,7 +57,7 @@ beforeAll(async () => {
     await writeGatewayFacts(connection, { balance, balanceAt: 1 }, { currencies, currenciesAt: 1 });
     await writeGatewayFacts(connection, { failure: 'no response', failureAt: 1 });
     await saveReconciliation(connection, {
-      ...{ comparedAt: 1, followedSince: 1, fees: {}, rates: {} },
+      ...{ comparedAt: 1, followedSince: 1, followedTo: '0-0', fees: {}, rates: {} },
       balances: [],
     });
     // Without a lease no page waits for a heartbeat.

@@ -102,7 +102,7 @@ function viewBalance(balance: ReconciledBalance, drop: ReportedDrop | undefined,
     balance: amount,
     baseline: baseline === undefined ? null : { ...baseline, at: toTime(baseline.at) },
     /** Sends ended since the baseline, with the most they can have taken. */
-    sent: addSums([settled, ...[recent].flat()]),
+    sent: addSums([settled, recent]),
     open,
     /** Null while unknown; `incomparable` says why. */
     unexplained: unexplained ?? null,

@@ -16,8 +16,8 @@ export interface Reconciliation {
   readonly comparedAt: number;
   /** No event was missed since then; earlier sends may still be debited. Wall clock, ms. */
   readonly followedSince: number;
-  /** The event before the ends of `recent` and all later sends. Version 0.2 did not keep it. */
-  readonly followedTo?: string | undefined;
+  /** The event before the ends of `recent` and all later sends. */
+  readonly followedTo: string;
   /** The largest fee of a completed payout in each currency. */
   readonly fees: Readonly<Record<number, string>>;
   /** Each open currency's highest rate since its oldest open send began, in USD. */
@@ -141,7 +141,7 @@ const reconciliationField = z.object({
   reconciliation: z.object({
     comparedAt: storedTime,
     followedSince: storedTime,
-    followedTo: z.string().optional(),
+    followedTo: z.string(),
     fees: z.record(z.string(), storedAmount),
     rates: z.record(z.string(), storedAmount),
     balances: z.array(reconciledBalance),

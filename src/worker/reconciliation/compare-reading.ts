@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import { nameBalance } from '../../ledger/reads/balance-cover.js';
-import type { Balance } from '../../ledger/reads/gateway-facts.js';
+import type { Balance, Currency } from '../../ledger/reads/gateway-facts.js';
 import {
   addSums,
   NO_SENDS,
@@ -9,20 +9,23 @@ import {
   type ReportedDrop,
   type UnexplainedDrop,
 } from '../../ledger/reads/reconciliation.js';
-import type { OpenSends } from './open-sends.js';
-import { decimalsOf, groupSends, sumFor, unitOf, type Market, type SendGroups } from './send-sums.js';
+import { type Debit, groupSends, sumFor } from './send-sums.js';
 
 interface ReadingToCompare {
   readonly balances: readonly Balance[];
   readonly before: readonly ReconciledBalance[];
-  readonly sends: Pick<OpenSends, 'takeSettled' | 'recent' | 'open' | 'fees'>;
+  /** Sends that every reading shows from now on. */
+  readonly settled: readonly Debit[];
+  /** Sends that ended lately. */
+  readonly recent: readonly Debit[];
+  readonly open: readonly Debit[];
+  /** The largest of each currency. */
+  readonly fees: ReadonlyMap<number, string>;
   /** False if sends are missing that the balance may lack. */
   readonly hasAllSends: boolean;
-  readonly market: Market;
+  readonly currencies: readonly Currency[];
   /** When the gateway was asked: wall clock, ms. */
   readonly at: number;
-  /** After a send's end, the balance may lack its debit for this time, and until the next reading. */
-  readonly settleMs: number;
   /** An operator accepted all reports up to then: wall clock, ms. */
   readonly acceptedUpTo?: number | undefined;
 }
@@ -32,14 +35,13 @@ export function compareReading(reading: ReadingToCompare): {
   readonly compared: readonly ReconciledBalance[];
   readonly drops: readonly UnexplainedDrop[];
 } {
-  const { currencies } = reading.market;
-  const { sends, at, settleMs, hasAllSends } = reading;
-  const [settled, recent, open] = [sends.takeSettled(settleMs, at), sends.recent, sends.open].map((debits) =>
-    groupSends(debits, sends.fees),
-  ) as [SendGroups, SendGroups, SendGroups];
+  const { currencies, hasAllSends, fees } = reading;
+  const settled = groupSends(reading.settled, fees);
+  const recent = groupSends(reading.recent, fees);
+  const open = groupSends(reading.open, fees);
   const before = pairBalances(reading);
   const verdicts = before.map((known) => {
-    const view = { balance: known, decimalsSeen: known.decimalsSeen, all: before, currencies };
+    const view = { balance: known, all: before, currencies };
     const sums = {
       settled: addSums([known.settled, sumFor(view, settled)]),
       recent: sumFor(view, recent),
@@ -136,8 +138,12 @@ const TOLERANCE_PARTS = 1_000n;
 
 function toleranceOf(baseline: bigint, decimalsSeen: number): bigint {
   const part = baseline / TOLERANCE_PARTS;
-  const steps = 2n * unitOf(decimalsSeen);
+  const steps = 2n * 10n ** BigInt(36 - Math.min(36, decimalsSeen));
   return part > steps ? part : steps;
+}
+
+function decimalsOf(decimal: string): number {
+  return decimal.split('.')[1]?.length ?? 0;
 }
 
 /** The least the balance must be, apart from sends it may lack. Undefined if unknown. */

@@ -18,7 +18,7 @@ const PAGE = 500;
 
 interface EndedSend {
   readonly debit: Debit;
-  /** When its end was seen: wall clock, ms. */
+  /** When its end was seen, on the clock's scale. */
   readonly at: number;
   readonly after: string;
 }
@@ -95,7 +95,7 @@ export class OpenSends {
       const payoutIds = [...new Set(touching.flatMap(({ change }) => change?.payoutId ?? []))];
       const read = await readSendFacts(connection, payoutIds);
       const facts = new Map(payoutIds.map((payoutId, index) => [payoutId, read[index]]));
-      const at = connection.clock.wallNow();
+      const at = connection.clock.now();
       if (!events.every((event) => this.apply(event, facts.get(event.change?.payoutId ?? ''), at))) return false;
       if (events.length < PAGE) return true;
     }
@@ -103,7 +103,7 @@ export class OpenSends {
 
   /**
    * @param facts - the payout's current facts; undefined if it was removed
-   * @param at - the wall clock
+   * @param at - on the clock's scale
    * @returns false if needed facts are missing
    */
   apply({ eventId, change }: StateEvent, facts: SendFacts | undefined, at: number): boolean {
@@ -128,11 +128,10 @@ export class OpenSends {
 
   /** Takes sends whose end was seen at least `settleMs` ago. */
   takeSettled(settleMs: number, now: number): readonly Debit[] {
-    // A wall clock that was set back restarts their time.
-    const ended = this.#ended.map((send) => ({ ...send, at: Math.min(send.at, now) }));
-    const first = ended.findIndex(({ at }) => at + settleMs > now);
-    this.#ended = first === -1 ? [] : ended.splice(first);
-    return ended.map(({ debit }) => debit);
+    const first = this.#ended.findIndex(({ at }) => at + settleMs > now);
+    const settled = first === -1 ? this.#ended : this.#ended.slice(0, first);
+    this.#ended = this.#ended.slice(settled.length);
+    return settled.map(({ debit }) => debit);
   }
 
   #add(payoutId: string, facts: PaymentFacts): void {

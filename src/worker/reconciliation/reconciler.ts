@@ -1,5 +1,5 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
-import type { Balance } from '../../ledger/reads/gateway-facts.js';
+import type { Balance, Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import {
   listDrops,
@@ -13,7 +13,7 @@ import { countPayouts } from '../../ledger/reads/state-events.js';
 import type { Logger } from '../../base/logger.js';
 import { compareReading } from './compare-reading.js';
 import { higher, OpenSends } from './open-sends.js';
-import { currentRates, type Market } from './send-sums.js';
+import { ratesOf } from './send-sums.js';
 
 interface State {
   readonly sends: OpenSends;
@@ -43,12 +43,12 @@ export class Reconciler {
   }
 
   /** Reads and compares the balances. A failed comparison is logged, and the balances are still returned. */
-  async compare(read: () => Promise<readonly Balance[]>, market: Market): Promise<readonly Balance[]> {
-    const state = await this.#attempt(async () => this.#catchUp(market));
+  async compare(read: () => Promise<readonly Balance[]>, currencies: readonly Currency[]): Promise<readonly Balance[]> {
+    const state = await this.#attempt(async () => this.#catchUp(currencies));
     const at = this.#connection.clock.wallNow();
     const balances = await read();
     if (state !== undefined) {
-      this.#state = await this.#attempt(async () => this.#compare(state, { balances, market, at }));
+      this.#state = await this.#attempt(async () => this.#compare(state, { balances, currencies, at }));
     }
     return balances;
   }
@@ -65,10 +65,10 @@ export class Reconciler {
     }
   }
 
-  async #catchUp(market: Market): Promise<State> {
+  async #catchUp(currencies: readonly Currency[]): Promise<State> {
     const connection = this.#connection;
-    const known = this.#state ?? (await this.#load(market));
-    known?.sends.noteRates(currentRates(market));
+    const known = this.#state ?? (await this.#load(currencies));
+    known?.sends.noteRates(ratesOf(currencies));
     if (known !== undefined && (await known.sends.follow(connection))) return known;
     // The sends since then are unknown, so start afresh. Keep only what does not depend on sends.
     const { reconciliation } = await readReconciliation(connection);
@@ -77,21 +77,20 @@ export class Reconciler {
     const balances = stored.balances.map((balance) => ({ ...balance, baseline: undefined }));
     // Before the indexes: an event may then be applied twice, but none is missed.
     const { newestEventId } = await countPayouts(connection);
-    return this.#open({ ...stored, followedSince, balances }, newestEventId, market);
+    return this.#open({ ...stored, followedSince, balances }, newestEventId, currencies);
   }
 
-  async #load(market: Market): Promise<State | undefined> {
+  async #load(currencies: readonly Currency[]): Promise<State | undefined> {
     const { reconciliation } = await readReconciliation(this.#connection);
-    const { followedTo } = reconciliation ?? {};
-    return reconciliation && followedTo !== undefined ? this.#open(reconciliation, followedTo, market) : undefined;
+    return reconciliation && this.#open(reconciliation, reconciliation.followedTo, currencies);
   }
 
   async #open(
     { fees, rates, balances, followedSince }: Omit<Reconciliation, 'comparedAt' | 'followedTo'>,
     position: string,
-    market: Market,
+    currencies: readonly Currency[],
   ): Promise<State> {
-    const highest = new Map(currentRates(market));
+    const highest = new Map(ratesOf(currencies));
     for (const [id, rate] of toEntries(rates)) highest.set(id, higher(highest.get(id), toUnits(rate)) ?? 0n);
     const sends = new OpenSends(position, new Map(toEntries(fees)), highest);
     await sends.addOpen(this.#connection);
@@ -101,13 +100,15 @@ export class Reconciler {
   /** @returns undefined if events are missing */
   async #compare(
     { sends, followedSince, balances: before }: State,
-    { balances, market, at }: { balances: readonly Balance[]; market: Market; at: number },
+    { balances, currencies, at }: { balances: readonly Balance[]; currencies: readonly Currency[]; at: number },
   ): Promise<State | undefined> {
     const [connection, settleMs] = [this.#connection, this.#settleMs];
     if (!(await sends.follow(connection))) return undefined;
     const { acceptedDrops } = await readReconciliation(connection);
     const { compared, drops } = compareReading({
-      ...{ balances, before, market, at, sends, settleMs, acceptedUpTo: acceptedDrops?.upTo },
+      ...{ balances, before, currencies, at, acceptedUpTo: acceptedDrops?.upTo },
+      settled: sends.takeSettled(settleMs, connection.clock.now()),
+      ...{ recent: sends.recent, open: sends.open, fees: sends.fees },
       // A send that ended before this time may be debited late.
       hasAllSends: at - followedSince >= settleMs,
     });

@@ -15,41 +15,28 @@ export interface Debit extends SendFacts {
 /** USD per currency, in units of decimal.ts. */
 export type Rates = ReadonlyMap<number, bigint>;
 
-export interface Market {
-  readonly currencies: readonly Currency[];
-  /** Age in ms; undefined if unknown. */
-  readonly ageMs: number | undefined;
-}
-
-/** `/currencies` is queried hourly by default. Older rates do not show a send's worth. */
-const RATES_VALID_MS = 3 * 60 * 60_000;
-
-export function currentRates({ currencies, ageMs = Infinity }: Market): Rates {
-  const known = ageMs > RATES_VALID_MS ? [] : currencies;
+export function ratesOf(currencies: readonly Currency[]): Rates {
   return new Map(
-    known.flatMap(({ paymentId, usdRate }) => (usdRate === undefined ? [] : [[paymentId, toUnits(usdRate)]])),
+    currencies.flatMap(({ paymentId, usdRate }) => (usdRate === undefined ? [] : [[paymentId, toUnits(usdRate)]])),
   );
 }
 
 /** Sends that are converted alike. Sums are undefined if they have no upper bound. */
 interface Group extends Pick<Debit, 'paymentId' | 'symbol'> {
-  /** A balance with fewer decimals may round amount and fee. */
-  readonly decimals: number;
   count: number;
   own: bigint | undefined;
   worth: bigint | undefined;
 }
 
-export type SendGroups = readonly Group[];
+type SendGroups = readonly Group[];
 
 /** @param fees - the largest of each currency, for sends whose fee is still unknown */
 export function groupSends(debits: Iterable<Debit>, fees: ReadonlyMap<number, string>): SendGroups {
   const groups = new Map<string, Group>();
   for (const debit of debits) {
-    const { paymentId, symbol, amount, fee, rate } = debit;
-    const decimals = Math.max(decimalsOf(amount), fee === undefined ? Infinity : decimalsOf(fee));
-    const key = `${paymentId} ${symbol ?? ''} ${decimals}`;
-    const group = groups.get(key) ?? { paymentId, symbol, decimals, count: 0, own: 0n, worth: 0n };
+    const { paymentId, symbol, rate } = debit;
+    const key = `${paymentId} ${symbol ?? ''}`;
+    const group = groups.get(key) ?? { paymentId, symbol, count: 0, own: 0n, worth: 0n };
     const { own, worth } = boundsOf(symbol, mostOf(debit, fees.get(paymentId)), rate);
     group.count += 1;
     group.own = add(group.own, own);
@@ -100,8 +87,6 @@ type BalanceName = Pick<Balance, 'paymentId' | 'symbol'>;
 
 interface BalanceView {
   readonly balance: BalanceName;
-  /** The most decimals it ever had. */
-  readonly decimalsSeen: number;
   /** All balances of the account at the gateway. */
   readonly all: readonly BalanceName[];
   readonly currencies: readonly Currency[];
@@ -126,19 +111,11 @@ function mayTakeFrom({ balance, all, currencies }: BalanceView, { paymentId, sym
   );
 }
 
-function mostFrom({ balance, decimalsSeen, currencies }: BalanceView, group: Group): bigint | undefined {
-  const { paymentId, symbol, decimals, count, own, worth } = group;
-  if (isOfCurrency(balance, paymentId, currencies)) {
-    return add(own, decimals > decimalsSeen ? BigInt(count) * unitOf(decimalsSeen) : 0n);
-  }
-  const isForeign = balance.symbol === undefined && balance.paymentId === undefined && !isAccountSymbol(symbol);
+function mostFrom({ balance, currencies }: BalanceView, { paymentId, own, worth }: Group): bigint | undefined {
+  if (isOfCurrency(balance, paymentId, currencies)) return own;
   const price = priceOf(balance, currencies);
-  if (price === undefined || isForeign || worth === undefined) return undefined;
+  if (price === undefined || worth === undefined) return undefined;
   return (worth * (100n + RATE_MARGIN_PERCENT) * ONE) / (100n * price) + 1n;
-}
-
-function isAccountSymbol(symbol: string | undefined): boolean {
-  return symbol === undefined || symbol === ACCOUNT_SYMBOL;
 }
 
 function isOfCurrency(balance: BalanceName, paymentId: number, currencies: readonly Currency[]): boolean {
@@ -155,16 +132,10 @@ function priceOf({ paymentId, symbol }: BalanceName, currencies: readonly Curren
   const named = currencies.filter((currency) =>
     paymentId === undefined ? isNamed(currency, symbol) : currency.paymentId === paymentId,
   );
-  if (paymentId === undefined && named.length === 0) return isAccountSymbol(symbol) ? ONE : undefined;
+  if (paymentId === undefined && named.length === 0) {
+    return symbol === undefined || symbol === ACCOUNT_SYMBOL ? ONE : undefined;
+  }
   const prices = named.flatMap(({ usdRate }) => (usdRate === undefined ? [] : [toUnits(usdRate)]));
   const [first, ...others] = prices.filter((price) => price > 0n);
   return first && others.reduce((least, price) => (price < least ? price : least), first);
-}
-
-export function unitOf(decimalsSeen: number): bigint {
-  return 10n ** BigInt(36 - Math.min(36, decimalsSeen));
-}
-
-export function decimalsOf(decimal: string): number {
-  return decimal.split('.')[1]?.length ?? 0;
 }

@@ -22,7 +22,6 @@ let account: TestAccount;
 let reconciler: Reconciler;
 let balances: Balance[];
 let currencies: typeof CURRENCIES;
-const ageMs = 0;
 
 beforeEach(async () => {
   account = closeAfterTest(openTestAccount());
@@ -39,7 +38,12 @@ beforeEach(async () => {
 const stating = (amount: string, given: Partial<Balance> = {}): Balance => ({
   ...{ paymentId: undefined, symbol: undefined, amount, ...given },
 });
-const restart = () => void (reconciler = new Reconciler(account.connection, SETTLE_MS, silentLogger));
+/** Both clocks of a test move together. */
+const restart = () => {
+  const { connection, clock } = account;
+  const both = { ...clock, now: () => clock.wallNow() };
+  reconciler = new Reconciler({ ...connection, clock: both }, SETTLE_MS, silentLogger);
+};
 const set = (amount: string) => void (balances = [stating(amount, { paymentId: 6 })]);
 const setUsd = (amount: string) => void (balances = [stating(amount, { symbol: 'USD' })]);
 
@@ -49,7 +53,7 @@ async function read(during?: () => Promise<void>): Promise<readonly Balance[]> {
     await during?.();
     return stated;
   };
-  return reconciler.compare(ask, { currencies, ageMs });
+  return reconciler.compare(ask, currencies);
 }
 
 async function settle(amount?: string) {
@@ -188,9 +192,26 @@ it('what does not add up is a balance no longer stated, unless it got another na
   balances = [stating('2', { symbol: 'bitcoin' })];
   await settle();
   await expectMissing({ [USDT]: '10000' });
+  // One code for two networks.
   balances = ['1', '1'].map((amount) => stating(amount, { symbol: 'bitcoin' }));
   await settle();
   await expectMissing({ [USDT]: '10000' });
+  balances = ['0.5', '1'].map((amount) => stating(amount, { symbol: 'bitcoin' }));
+  await settle();
+  await expectMissing({ [USDT]: '10000', bitcoin: '0.5' });
+});
+
+it('what adds up is a small balance that the gateway rounds to two steps of its last digit', async () => {
+  balances = [stating('3.00', { paymentId: 6 })];
+  restart();
+  await account.redis.hdel(account.connection.keys.gateway, 'reconciliation');
+  await settle();
+  balances = [stating('2.98', { paymentId: 6 })];
+  await settle();
+  await expectMissing({});
+  balances = [stating('2.97', { paymentId: 6 })];
+  await settle();
+  await expectMissing({ [USDT]: '0.03' });
 });
 
 it('what does not add up needs an operator until it is accepted', async () => {

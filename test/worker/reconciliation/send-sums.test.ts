@@ -8,7 +8,7 @@ const CURRENCIES = [{ paymentId: 4, name: 'XRP', usdRate: '0.5' }];
 function mostOf(balance: { paymentId?: number; symbol?: string }, symbol: string | undefined): string | undefined {
   const named = { paymentId: balance.paymentId, symbol: balance.symbol };
   const debit = { paymentId: 4, symbol, amount: '400', fee: '0', rate: toUnits('0.5') };
-  const view = { balance: named, decimalsSeen: 18, all: [named], currencies: CURRENCIES };
+  const view = { balance: named, all: [named], currencies: CURRENCIES };
   return sumFor(view, groupSends([debit], new Map())).high;
 }
 
