@@ -1,12 +1,13 @@
 /**
  * Writes the documents that are made from the source: `npm run docs`. With `--check` it only says which are not current.
- * Both check the dashboard for Grafana.
+ * Both check the dashboard for Grafana, and that each exported name has a user.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readApi, renderApiDoc } from './api-doc.js';
 import { renderAttacks } from './attacks-doc.js';
 import { checkGrafana, type GrafanaDashboard } from './check-grafana.js';
 import { renderDependencies } from './dependencies-doc.js';
+import { findUnusedExports } from './find-unused-exports.js';
 import { renderSendChecks } from './send-checks-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderRooms } from './rooms-doc.js';
@@ -30,6 +31,7 @@ const documents = {
 const runbooks = readdirSync(urlOf('docs/runbooks')).map((file) => file.replace(/\.md$/, ''));
 const problems = [
   ...dependencies.problems,
+  ...findUnusedExports(readSources('src'), entriesOf(read('package.json')), readSources('test', 'scripts', 'bench')),
   ...checkGrafana(JSON.parse(read('docs/grafana-dashboard.json')) as GrafanaDashboard, runbooks),
   ...api.flatMap(({ name, exports }) =>
     exports.flatMap((each) => [
@@ -47,6 +49,20 @@ process.exitCode = problems.length === 0 ? 0 : 1;
 
 function urlOf(path: string): URL {
   return new URL(`../${path}`, import.meta.url);
+}
+
+/** The TypeScript files of these folders. */
+function readSources(...folders: readonly string[]): Map<string, string> {
+  const paths = folders.flatMap((folder) =>
+    readdirSync(urlOf(folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  );
+  return new Map(paths.filter((path) => /(?<!\.d)\.ts$/.test(path)).map((path) => [path, read(path)]));
+}
+
+/** The sources of what package.json exports. */
+function entriesOf(text: string): string[] {
+  const { exports } = JSON.parse(text) as { exports: Readonly<Record<string, { default: string }>> };
+  return Object.values(exports).map((each) => each.default.replace('./dist/', 'src/').replace(/js$/, 'ts'));
 }
 
 function read(path: string): string {

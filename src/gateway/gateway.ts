@@ -53,7 +53,7 @@ export interface StatusGateway {
 }
 
 /** The gateway as its own messages (webhooks) are read. */
-export interface EventGateway {
+interface EventGateway {
   /**
    * Says which payment a message of the gateway is about. Nothing in it is believed: that payment is asked for sooner.
    * Absent if the gateway sends none.

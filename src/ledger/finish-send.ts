@@ -5,7 +5,7 @@ import { toLine } from './payout.js';
 import { type BreakerRule, type FinishResult, parseRejection, type SendAttempt } from './sender-ledger.js';
 
 /** What became of an attempt, and how that is known. */
-export interface FinishedSend {
+interface FinishedSend {
   readonly attempt: SendAttempt;
   readonly result: SentOutcome;
   readonly rule: BreakerRule;

@@ -8,7 +8,7 @@ import { type Payout, toLine } from './payout.js';
 import type { FinishResult, SendAttempt } from './sender-ledger.js';
 
 /** A payout, as it was when it was asked for. */
-export type AskedPayout = Pick<Payout, 'payoutId' | 'attempt'>;
+type AskedPayout = Pick<Payout, 'payoutId' | 'attempt'>;
 
 /** The ledger as the janitor needs it. Narrow, so that the simulation runs it too. Its methods throw RedisUnavailableError. */
 export interface LookUpLedger {

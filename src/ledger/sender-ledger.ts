@@ -308,7 +308,7 @@ export interface SenderLedger {
 }
 
 /** Why a script changed nothing. Only this file knows the meaning of their negative numbers. */
-export type ScriptRejection =
+type ScriptRejection =
   | { readonly kind: 'lease_lost' }
   | { readonly kind: 'other_ledger'; readonly ledgerId: string }
   | { readonly kind: 'sends_differ'; readonly sendCount: number; readonly last: string; readonly acts: number }

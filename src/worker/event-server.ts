@@ -12,7 +12,7 @@ import { EVENT_RESULTS, type EventResult, type GatewayEvents } from './gateway-e
  * memory beyond its body, and ends soon.
  */
 
-export const EVENTS_PATH = '/gateway-events';
+const EVENTS_PATH = '/gateway-events';
 
 /** An account for which messages may come. */
 interface EventAccount {
@@ -20,7 +20,7 @@ interface EventAccount {
   readonly events: Pick<GatewayEvents, 'take'> | undefined;
 }
 
-export interface EventServerOptions {
+interface EventServerOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;

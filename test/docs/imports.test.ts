@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { findUnusedExports } from '../../scripts/find-unused-exports.js';
 import { nameOf, roomRules, SPECIAL_RULES } from '../../scripts/import-rules.js';
 import { ENTRIES, ROOMS } from '../../scripts/rooms.js';
 
@@ -165,4 +166,23 @@ it('refuses a list whose room imports what stands below it, or a path that does 
   const [base, gateway] = ROOMS;
   if (base === undefined || gateway === undefined) throw new Error('the first rooms are missing');
   expect(() => roomRules([base, { ...gateway, imports: ['base/gone.ts'] }])).toThrow('src/base/gone.ts does not exist');
+});
+
+it('an exported name that no other file imports is a problem, in whichever way the others are imported', () => {
+  const sources = new Map([
+    ['src/index.ts', "export { one } from './a.js';\nexport const forApplications = 1;"],
+    ['src/a.ts', 'export const one = 1;\nexport function two() {}\nexport interface Three {}'],
+    ['src/b.ts', 'export class Planted {}\nexport const { five, six: planted } = { five: 5, six: 6 };\nfive; planted;'],
+    ['src/c.ts', "import { two as second } from './a.js';\ntype T = import('./a.js').Three;"],
+    ['src/d.ts', 'export const lazy = 1;\nexport const whole = 2;'],
+  ]);
+  const users = new Map([
+    ['test/a.test.ts', "const { lazy } = await import('../src/d.js');\nimport { five } from '../src/b.js';"],
+    ['test/d.test.ts', "import * as all from '../src/d.js';\nall.whole;"],
+  ]);
+  expect(findUnusedExports(sources, ['src/index.ts'], users)).toEqual([
+    'src/b.ts exports Planted, which nothing imports',
+    'src/b.ts exports planted, which nothing imports',
+  ]);
+  expect(findUnusedExports(sources, ['src/index.ts'])).toContain('src/d.ts exports whole, which nothing imports');
 });

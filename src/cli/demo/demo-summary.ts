@@ -114,7 +114,7 @@ interface MatchedPayments {
  * A payment belongs to the payout with its gatewayId. Without one, it may belong to an `unknown` payout with the same
  * recipient and amount; if its amount is in another currency (`symbol`), of any amount. All others are surplus.
  */
-export function matchPayments(payouts: readonly Payout[], payments: readonly Payment[]): MatchedPayments {
+function matchPayments(payouts: readonly Payout[], payments: readonly Payment[]): MatchedPayments {
   const known = new Set(payouts.map(({ gatewayId }) => gatewayId));
   const ofUnknown = new Map<string, Payment>();
   const surplus: Payment[] = [];

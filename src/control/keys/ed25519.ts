@@ -40,11 +40,7 @@ export function bytesOf(publicKey: KeyObject): Buffer {
   return publicKey.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_KEY_HEAD.length);
 }
 
-export function signText(text: string, privateKey: KeyObject): string {
-  return sign(null, Buffer.from(text, 'utf8'), privateKey).toString('base64url');
-}
-
-/** The same signature, made on another thread. */
+/** Signs on another thread. */
 export async function signTextAside(text: string, privateKey: KeyObject): Promise<string> {
   return new Promise((resolve, reject) => {
     sign(null, Buffer.from(text, 'utf8'), privateKey, (error, signature) => {

@@ -208,7 +208,7 @@ export async function releaseAdopted(
 
 export type HeldPayouts = Pick<HoldSource, 'read' | 'held' | 'queued' | 'marked' | 'unmark'>;
 
-export interface HeldPage {
+interface HeldPage {
   readonly payouts: readonly Payout[];
   readonly next: string | undefined;
 }

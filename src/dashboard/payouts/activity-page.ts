@@ -55,7 +55,7 @@ function aboutWhat(base: string, { payoutId, count, id, source }: ActGroup): Htm
 }
 
 /** Path below the account's pages. */
-export function actPath(id: string, offset = 0): string {
+function actPath(id: string, offset = 0): string {
   return `/act?id=${id}${offset === 0 ? '' : `&offset=${offset}`}`;
 }
 

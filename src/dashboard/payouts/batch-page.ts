@@ -29,7 +29,7 @@ import { formatEnd } from '../overview/figures.js';
 import { csvPath, listPath } from './list-query.js';
 
 /** What tells when a batch will be sent. */
-export interface Pace {
+interface Pace {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
 }

@@ -14,7 +14,7 @@ import { noteHttpStatus } from '../http-status.js';
 import { parseResponse, type RawResponse, type ResponseFields } from './responses.js';
 
 /** A query in the words of one API: its content was checked, and is signed. */
-export interface Query<Result> extends SignedRequest {
+interface Query<Result> extends SignedRequest {
   /** Below the gateway's address. */
   readonly path: string;
   /** @throws GatewayInvalidResponseError if a needed field is missing or not as documented */

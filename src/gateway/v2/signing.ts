@@ -2,14 +2,14 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SignedRequest } from '../exchange/exchange-once.js';
 
 /** Fields of a body in their order; those without a value are left out. */
-export type JsonFields = Readonly<Record<string, string | number | undefined>>;
+type JsonFields = Readonly<Record<string, string | number | undefined>>;
 
 /**
  * Encodes an object as PHP's `json_encode` does: `\/` for a slash, `\uXXXX` for what is not ASCII. The signature is
  * then right for a gateway that checks the bytes, and for one that encodes the fields again.
  * @see docs/gateway-api-v2.md#authentication
  */
-export function encodeJson(fields: JsonFields): string {
+function encodeJson(fields: JsonFields): string {
   return JSON.stringify(fields)
     .replaceAll('/', '\\/')
     .replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -21,7 +21,7 @@ export function encodeJson(fields: JsonFields): string {
  * @returns 64 lowercase hexadecimal digits
  * @see docs/gateway-api-v2.md#authentication
  */
-export function signBody(platformId: number, body: string | Uint8Array, secretKey: string): string {
+function signBody(platformId: number, body: string | Uint8Array, secretKey: string): string {
   return digestOf(platformId, body, secretKey).toString('hex');
 }
 
@@ -30,7 +30,7 @@ function digestOf(platformId: number, body: string | Uint8Array, secretKey: stri
 }
 
 /** Whether a signature is of these bytes, compared in constant time. */
-export type BodyVerifier = (signature: unknown, body: Uint8Array) => boolean;
+type BodyVerifier = (signature: unknown, body: Uint8Array) => boolean;
 
 /** Verifies for one account. The key stays in this closure, hidden from JSON and inspectors. */
 export function createBodyVerifier(platformId: number, secretKey: string): BodyVerifier {

@@ -71,7 +71,7 @@ const VERSIONS: ReadonlyMap<string, readonly Chain[]> = new Map<string, readonly
   ...['06a19f', '06a1a1', '06a1a4', '06a1a6', '025a79'].map((version) => [version, bothNets('Tezos')] as const),
 ]);
 
-export function versionOf(body: Buffer): string {
+function versionOf(body: Buffer): string {
   return body.toString('hex', 0, Math.max(1, body.length - 20));
 }
 

@@ -2,7 +2,7 @@
  * The networks whose wallets this package can tell from those of other networks. Networks that share their wallets,
  * such as Ethereum and BNB Smart Chain, are one.
  */
-export type Network =
+type Network =
   | 'Bitcoin'
   | 'Bitcoin Cash'
   | 'eCash'
@@ -43,7 +43,7 @@ export function bothNets(...networks: readonly Network[]): readonly Chain[] {
   return networks.flatMap((network) => [network, testNet(network)]);
 }
 
-export function testNet(network: Network): Chain {
+function testNet(network: Network): Chain {
   return `${network} (test)`;
 }
 
