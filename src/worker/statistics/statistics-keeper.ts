@@ -42,6 +42,9 @@ const STRICT_RECOUNTS = 3;
 /**
  * Keeps an account's statistics. One step writes counts and position, and only on top of what this keeper read. So
  * crashes and concurrent keepers neither repeat nor skip an event.
+ *
+ * The scripts that change payouts do not count. Each change, also a begin, would read and write one key more, and add exact
+ * decimals in Lua. A change that an interrupted script left half done could count twice, so that a recount would stay.
  */
 export class StatisticsKeeper {
   readonly #connection: LedgerConnection;

@@ -111,6 +111,27 @@ it('statistics are those of the ledger after any changes, which two keepers coun
   await expectTrue();
 });
 
+it('statistics are those of a Redis that came back older, whether its keeper ended or goes on counting', async () => {
+  const { redis, ledger } = account;
+  const keepers = [open(), open()];
+  const prefix = account.connection.keys.prefix;
+  await ledger.enqueue([aPayout('kept', { amount: '1.5' }), aPayout('other')]);
+  for (const keeper of keepers) await catchUp(keeper);
+  const keys = await redis.keys(`${prefix}:*`);
+  const contents = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
+  await ledger.change({ payoutId: 'kept', from: 'queued', to: 'sending' });
+  await ledger.enqueue([aPayout('forgotten', { amount: '7' })]);
+  for (const keeper of keepers) await catchUp(keeper);
+  await redis.unlink(...(await redis.keys(`${prefix}:*`)));
+  for (const [index, key] of keys.entries()) await redis.restore(key, 0, contents[index] ?? '');
+  // As an adoption does.
+  await ledger.change({ payoutId: 'kept', from: 'queued', to: 'unknown' });
+  await ledger.enqueue([aPayout('later', { amount: '2' })]);
+  for (const keeper of [...keepers, open()]) await catchUp(keeper);
+  await expectSums();
+  await expectTrue();
+});
+
 it.each([
   ['before', false],
   ['after', false],
