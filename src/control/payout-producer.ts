@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { audienceOf, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../base/settings.js';
+import { audienceOf } from '../base/audience.js';
+import { ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../base/settings.js';
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { objectWith, type OptionRules } from '../base/setting.js';

@@ -1,5 +1,6 @@
 import { ClosedError, InvalidInputError } from '../base/errors.js';
-import { bindingOf, GATEWAY_APIS, type GatewayApi } from '../base/settings.js';
+import { bindingOf } from '../base/audience.js';
+import { GATEWAY_APIS, type GatewayApi } from '../base/settings.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { type PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';

@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { followSignals, untilAborted } from '../base/clock.js';
-import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
+import { ClosedError } from '../base/errors.js';
 import { closestName, gatewayIdField, parseInput } from '../base/fields.js';
 import { inSpan, loadTracing, type SpanOptions } from '../base/tracing.js';
 import type { AccountStats } from '../ledger/reads/account-stats.js';
-import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
+import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
 import {
   batchField,
@@ -16,7 +15,7 @@ import {
   type PayoutInput,
   requirePayoutId,
 } from '../ledger/payout.js';
-import { PAYOUT_STATES, SETTLED_STATES } from '../ledger/states.js';
+import { PAYOUT_STATES } from '../ledger/states.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import {
   type BatchStats,
@@ -36,8 +35,10 @@ import {
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
 import { ListedCurrencies, type Refused } from './listed-currencies.js';
 import { checkEach, type ParsedPayout, parsePayout, parsePayouts } from './parse-payouts.js';
-import { abortedCall, inChunks, PayoutIntake } from './payout-intake.js';
+import { abortedCall } from './enqueue-groups.js';
+import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
+import { waitForPayout } from './wait-for-payout.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and what it refuses. */
 export interface CoreProducerOptions extends AccountConnectionOptions {
@@ -391,58 +392,6 @@ export class CoreProducer {
 function requireListed(payout: NewPayout, refused: Refused | undefined): void {
   const refusal = refused?.get(payout);
   if (refusal !== undefined) throw refusal;
-}
-
-const POLL_MIN_MS = 50;
-const POLL_MAX_MS = 1_000;
-
-/**
- * Polls a payout at growing intervals until it is settled. Waits for an unavailable Redis too.
- * @throws NotFoundError, WaitTimeoutError, ClosedError, StoppedError
- */
-export async function waitForPayout(
-  ledger: { readonly get: PayoutLedger['get']; readonly connection: Pick<LedgerConnection, 'clock'> },
-  payoutId: string,
-  timeoutMs: number,
-  closed: AbortSignal,
-  signal?: AbortSignal,
-): Promise<Payout> {
-  const { clock } = ledger.connection;
-  const ended = followSignals(closed, ...(signal === undefined ? [] : [signal]));
-  const giveUpAt = clock.now() + timeoutMs;
-  try {
-    for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
-      const seen = await look(ledger, payoutId);
-      if (typeof seen !== 'string' && isSettled(seen)) return seen;
-      const leftMs = giveUpAt - clock.now();
-      if (leftMs <= 0) {
-        const found = typeof seen === 'string' ? seen : `it is ${seen.state}`;
-        throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
-      }
-      await clock.sleep(Math.min(pauseMs, leftMs), ended.signal);
-      if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
-      if (signal?.aborted === true)
-        throw new StoppedError(`Waiting for payout ${payoutId} was aborted; the payout goes on`);
-    }
-  } finally {
-    ended.end();
-  }
-}
-
-/** A payout that is only held until a time is sent without a person. */
-function isSettled({ state, held }: Payout): boolean {
-  return SETTLED_STATES.includes(state) && (held?.until === undefined || held.needs !== undefined);
-}
-
-async function look(ledger: Pick<PayoutLedger, 'get'>, payoutId: string): Promise<Payout | string> {
-  try {
-    const payout = await ledger.get(payoutId);
-    if (payout !== undefined) return payout;
-  } catch (error) {
-    if (error instanceof RedisUnavailableError) return error.message;
-    throw error;
-  }
-  throw new NotFoundError(`Payout ${payoutId} not found`);
 }
 
 /** @throws StoppedError if the signal comes first. The work goes on; its result is ignored */

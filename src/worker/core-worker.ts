@@ -3,11 +3,10 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Telemetry } from 'bullmq';
+import { audienceOf, bindingOf } from '../base/audience.js';
 import {
   ACCOUNT_IDENTITY,
   ACCOUNT_SETTINGS,
-  audienceOf,
-  bindingOf,
   completeSettings,
   GUARD_MS,
   type PartialAccountSettings,

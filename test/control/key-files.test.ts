@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
 import { NotVerifiedError, SignerError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
-import { audienceOf } from '../../src/base/settings.js';
+import { audienceOf } from '../../src/base/audience.js';
 import { readTrustedFile } from '../../src/base/trusted-file.js';
 import { checkAudience } from '../../src/control/keys/audience.js';
 import { checkReceiptSigner } from '../../src/control/keys/check-receipt-signer.js';

@@ -14,7 +14,7 @@ import { intentOf } from '../../src/control/intents/intent.js';
 import { type IntentVerdict, verifyIntent } from '../../src/control/intents/verify-intent.js';
 import type { PayoutProducer, PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { type Payout, type PayoutInput, payoutInputSchema } from '../../src/ledger/payout.js';
-import { waitForPayout } from '../../src/producer/core-producer.js';
+import { waitForPayout } from '../../src/producer/wait-for-payout.js';
 import { messageOf } from '../control/support/folder.js';
 import { keyringOf, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { DAY_MS, entryOf } from '../control/support/signed.js';

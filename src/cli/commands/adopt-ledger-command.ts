@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../base/config.js';
 import { ConflictError } from '../../base/errors.js';
-import { bindingOf } from '../../base/settings.js';
+import { bindingOf } from '../../base/audience.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
 import { describeMissing, readJournals } from '../../operator/adopt-ledger.js';

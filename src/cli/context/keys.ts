@@ -1,6 +1,6 @@
 import { type Environment, mayReadOpenSecrets, readConfig } from '../../base/config.js';
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
-import { audienceOf } from '../../base/settings.js';
+import { audienceOf } from '../../base/audience.js';
 import type { ApprovalCheck } from '../../control/approvals/approvable-payout.js';
 import type { ReceiptVerdict, ReceiptVerifier } from '../../control/intents/receipt.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';

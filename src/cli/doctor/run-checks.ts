@@ -3,14 +3,8 @@ import type { Environment } from '../../base/config.js';
 import { readSettings } from '../../base/config.js';
 import { silentLogger, type Logger } from '../../base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../base/redis.js';
-import {
-  ACCOUNT_SETTINGS,
-  audienceOf,
-  bindingOf,
-  CONTROL_SETTINGS,
-  WORKER_COMMAND_SETTINGS,
-  WORKER_SETTINGS,
-} from '../../base/settings.js';
+import { audienceOf, bindingOf } from '../../base/audience.js';
+import { ACCOUNT_SETTINGS, CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../base/settings.js';
 import type { Keyring } from '../../control/keys/keyring.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import { openAccount } from '../../queues/open-account.js';

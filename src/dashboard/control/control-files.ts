@@ -1,4 +1,4 @@
-import { audienceOf } from '../../base/settings.js';
+import { audienceOf } from '../../base/audience.js';
 import { systemClock } from '../../base/clock.js';
 import { CurrentFile } from '../../control/keys/current-file.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
