@@ -164,7 +164,9 @@ export class Rig {
   }
 
   async headline() {
-    this.#dashboard ??= startDashboard({ ...this.world.account, host: '127.0.0.1', port: 0 });
+    const { STUCK_AFTER_MS } = this.environment;
+    const stuck = STUCK_AFTER_MS === undefined ? {} : { stuckAfterMs: Number(STUCK_AFTER_MS) };
+    this.#dashboard ??= startDashboard({ ...this.world.account, ...stuck, host: '127.0.0.1', port: 0 });
     const page = await (await fetch((await this.#dashboard).url)).text();
     const [card = page] = /<section class="pulse.*?<\/section>/s.exec(page) ?? [];
     const [, words = page] = /<h1[^>]*>(?:<span class="dot"[^>]*><\/span>)?([^<]*)<\/h1>/.exec(card) ?? [];
