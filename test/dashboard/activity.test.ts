@@ -44,7 +44,7 @@ async function cancel(from: PayoutState, payoutIds: readonly string[], source: s
   }
 }
 
-const lines = async (path = '/activity') => (await dashboard.read(path)).match(/<tr>[^]*?<\/tr>/g)?.slice(1) ?? [];
+const lines = async (path = '/activity') => (await dashboard.read(path)).match(/<tr\b[^]*?<\/tr>/g)?.slice(1) ?? [];
 const actLink = (line: string) => /href="(\/act\?[^"]+)"/.exec(line)?.[1]?.replaceAll('&amp;', '&') ?? '';
 
 it('has one line for 500 approvals by one command, with a list of all of them', async () => {

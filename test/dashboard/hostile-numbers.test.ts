@@ -42,7 +42,7 @@ beforeAll(async () => {
     ...{ settled: { count: 1, high: LONG }, recent: { count: 0, high: '0' }, open: { count: 1, high: LONG } },
     ...{ unexplained: LONG, reported: LONG, drop: { amount: LONG, since: HOUR_AGO, at: Date.now() } },
   };
-  const times = { comparedAt: Date.now(), followedSince: HOUR_AGO };
+  const times = { comparedAt: Date.now(), followedSince: HOUR_AGO, followedTo: '0-0' };
   const reconciliation = { ...times, fees: {}, rates: {}, balances: [compared] };
   await redis.hset(keys.gateway, 'reconciliation', JSON.stringify({ reconciliation }));
   const day = { rule: 'day', unit: 'amount', paymentId: 7, limit: EXPONENT, withinMs: 86_400_000, per: null } as const;

@@ -224,7 +224,7 @@ describe('payouts resolve of many', () => {
 
   it('--not-sent refuses a file from before its payout became unknown, and takes the export of now', async () => {
     const listed = await cli.ok('list', '--state', 'unknown', '--all', '--csv');
-    expect(listed).toMatch(/,updated_at,late_gateway_id,late_txhash,attempt\n/);
+    expect(listed).toMatch(/,updated_at,late_gateway_id,late_txhash,attempt,comment\n/);
     const old = listed.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2020-01-01T00:00:00.000Z');
     const refused = await cli.run(
       ...resolve('--file', await cli.file('old.csv', old), '--not-sent', '--expect-count', '0'),

@@ -201,7 +201,7 @@ it('payouts list --csv quotes what a spreadsheet would run, and import reads it 
   const stdout = await cli.ok(...list, '--csv');
   expect(stdout).not.toMatch(/(^|,)[=-]/m);
   expect(await cli.ok(...list, '--csv', '--no-quote-formulas')).toMatch(/\n-p,[^]*,=1\+1,/);
-  const file = await cli.file('copy.csv', stdout.trim().replaceAll(/(,[^,\n]*){12}$/gm, ''));
+  const file = await cli.file('copy.csv', stdout.trim().replaceAll(/(,[^,\n]*){13}$/gm, ''));
   const read = async () => (await cli.lines(...list)).map(({ payoutId, reference }) => [payoutId, reference]);
   const before = await read();
   // Into an account that has none of them.
