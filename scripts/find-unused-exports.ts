@@ -26,7 +26,10 @@ function importsOf(from: string, text: string): string[] {
   const visit = (node: ts.Node): void => {
     const [specifier, names] = readImport(node);
     if (specifier?.startsWith('.')) {
-      const path = normalize(join(dirname(from), specifier)).replace(/\.js$/, '.ts');
+      // Preloads of the proofs change what was built.
+      const path = normalize(join(dirname(from), specifier))
+        .replace(/^dist\//, 'src/')
+        .replace(/\.js$/, '.ts');
       found.push(...names.map((name) => `${path} ${name}`));
     }
     ts.forEachChild(node, visit);
