@@ -123,4 +123,4 @@ it('of 20,000 random responses over a socket none is accepted without a txhash, 
   );
   // A kind that never occurs would mean that the generator tests less than it claims.
   for (const kind of ['accepted', 'rejected', 'unknown']) expect(seen[kind]).toBeGreaterThan(100);
-}, 180_000);
+}, 600_000);

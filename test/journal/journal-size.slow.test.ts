@@ -68,4 +68,4 @@ it('a journal of six files takes no more memory than one of two, and less than t
   expect([two.sends, six.sends]).toEqual([2 * IN_A_FILE, 6 * IN_A_FILE]);
   expect(six.bytes / two.bytes).toBeLessThan(1.3);
   expect(six.ms / two.ms).toBeLessThan(3);
-});
+}, 600_000);
