@@ -1,13 +1,8 @@
 import { KnownReplicas } from './known-replicas.js';
 import type { LedgerConnection } from './ledger-connection.js';
-import {
-  checkServer,
-  findServer,
-  findWriteRefusal,
-  isForWantOfReplicas,
-  replicasSeen,
-  type WriteRefusal,
-} from './redis-durability.js';
+import { checkServer, replicasSeen } from './redis-durability.js';
+import { findServer } from './redis-servers.js';
+import { findWriteRefusal, isForWantOfReplicas, type WriteRefusal } from './write-refusal.js';
 
 /**
  * Why the server of an account takes no writes, with the replicas that are missing; an unknown server also fails the read

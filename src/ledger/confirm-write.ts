@@ -5,7 +5,8 @@ import { toRedisError } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
 import { type AccountReplicas, type KnownReplicas, MAX_REPLICAS } from './known-replicas.js';
 import type { LedgerConnection } from './ledger-connection.js';
-import { checkServer, findServer, replicasSeen, type ServerReport } from './redis-durability.js';
+import { checkServer, replicasSeen, type ServerReport } from './redis-durability.js';
+import { findServer } from './redis-servers.js';
 
 /** `reply`: Redis's reply suffices, for readers, or if an operator has accepted a Redis that may forget. */
 export type Confirmation = 'reply' | WriteConfirmer;

@@ -4,7 +4,8 @@ import { wholeNumberField } from '../base/fields.js';
 import type { RedisClient } from '../base/redis.js';
 import { formatTimeUtc, toIsoTime } from '../base/format.js';
 import type { LedgerConnection } from './ledger-connection.js';
-import { isWatchedBySentinels, type ServerReport } from './redis-durability.js';
+import { isWatchedBySentinels } from './redis-servers.js';
+import { type ServerReport } from './redis-durability.js';
 import type { ReplicasSeen } from './sender-ledger.js';
 
 /** More is no number of replicas, but an altered or mistyped one. */

@@ -1,10 +1,9 @@
-import { Redis } from 'ioredis';
-import { crc16 } from '../base/crc16.js';
-import type { Clock } from '../base/clock.js';
+import type { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../base/errors.js';
 import type { RedisClient } from '../base/redis.js';
 import { replyCode } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
+import { isWatchedBySentinels, listServers } from './redis-servers.js';
 import { listReplicas, longerOf, nameServer } from './replica-names.js';
 import type { ReplicasSeen } from './sender-ledger.js';
 
@@ -200,31 +199,6 @@ function toNames(replicas: readonly RedisInfo[]): readonly string[] {
   return [...new Set(replicas.map(({ ip, port }) => `${ip ?? ''}:${port ?? ''}`))].sort();
 }
 
-const SLOTS = 16_384;
-
-/** Sentinels locate the master and fail over to a replica. */
-export function isWatchedBySentinels(redis: RedisClient): boolean {
-  return redis instanceof Redis && (redis.options.sentinels?.length ?? 0) > 0;
-}
-
-/** As far as this connection knows them; all masters of a cluster. */
-export function listServers(redis: RedisClient): Redis[] {
-  return redis instanceof Redis ? [redis] : redis.nodes('master');
-}
-
-/** Undefined while unknown. */
-export function findServer(redis: RedisClient, key: string): Redis | undefined {
-  if (redis instanceof Redis) return redis;
-  const [address] = redis.slots[slotOf(key)] ?? [];
-  return redis.nodes('all').find(({ options }) => `${options.host ?? ''}:${options.port ?? ''}` === address);
-}
-
-/** CRC-16 of the text between the key's first braces. */
-export function slotOf(key: string): number {
-  const [, tag = ''] = /\{([^}]*)\}/.exec(key) ?? [];
-  return crc16(Buffer.from(tag === '' ? key : tag)) % SLOTS;
-}
-
 /** From CONFIG GET. */
 type RedisSettings = Readonly<Record<string, string>>;
 
@@ -254,7 +228,7 @@ export async function readSettings(server: Redis): Promise<RedisSettings | undef
 }
 
 /** @returns undefined if the server forbids INFO @throws the error of ioredis */
-async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
+export async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
   // Without a section: Redis 6.2 takes one section at a time.
   const text = await unlessForbidden(server.info());
   if (text === undefined) return undefined;
@@ -274,84 +248,4 @@ async function unlessForbidden<Reply>(asked: Promise<Reply>): Promise<Reply | un
     if (code === undefined || ['LOADING', 'NOAUTH', 'WRONGPASS'].includes(code)) throw error;
     return undefined;
   }
-}
-
-/**
- * A script that may write and writes nothing. Redis refuses it whenever it would refuse a write: on a replica, when
- * full, when its disk fails, with too few replicas.
- */
-const PROBE = '#!lua\nreturn 1';
-
-/** Why a server takes no writes, and the operator's remedy. */
-export interface WriteRefusal {
-  readonly reason: string;
-  readonly action: string;
-  /** The account's replicas that are missing, if that is why. */
-  readonly missing?: readonly string[];
-}
-
-const READ_ONLY: WriteRefusal = {
-  reason: 'it is a read-only replica',
-  action: 'Point REDIS_URL at the master, or make this server the master again.',
-};
-const FULL: WriteRefusal = {
-  reason: 'it is full (maxmemory)',
-  action: 'Raise maxmemory, or remove what else is stored in it.',
-};
-
-/** `min-replicas-to-write`. */
-const NOREPLICAS: WriteRefusal = {
-  reason: 'too few of its replicas are connected (min-replicas-to-write)',
-  action: 'Restore the replicas, or the network to them.',
-};
-
-const REFUSALS: Readonly<Record<string, WriteRefusal>> = {
-  READONLY: READ_ONLY,
-  OOM: FULL,
-  MISCONF: { reason: 'it cannot write to its disk', action: 'Free its disk, and read its log.' },
-  NOREPLICAS,
-};
-
-/** @returns undefined if the server takes writes; nothing is written @throws the error of ioredis */
-export async function findWriteRefusal(server: Redis): Promise<WriteRefusal | undefined> {
-  try {
-    await server.eval(PROBE, 0);
-    return undefined;
-  } catch (error) {
-    const { name, message } = error as Error;
-    if (name !== 'ReplyError') throw error;
-    const [code = ''] = message.split(' ');
-    if (code in REFUSALS) return REFUSALS[code];
-    // Redis 6.2 knows no script flags.
-    return findRefusalInInfo(server);
-  }
-}
-
-export function isForWantOfReplicas({ reason }: WriteRefusal): boolean {
-  return reason === NOREPLICAS.reason;
-}
-
-async function findRefusalInInfo(server: Redis): Promise<WriteRefusal | undefined> {
-  const info = await readInfo(server);
-  if (info?.['role'] === 'slave') return READ_ONLY;
-  const limit = Number(info?.['maxmemory'] ?? 0);
-  return limit > 0 && Number(info?.['used_memory']) > limit ? FULL : undefined;
-}
-
-/** A larger one needs an operator. No send depends on it, but `notBefore`, histories and certificates do. */
-export const CLOCK_OFFSET_MAX_MS = 5_000;
-
-/**
- * @returns how far this machine's wall clock is ahead of that of Redis, in ms
- * @throws the error of ioredis
- */
-export async function readClockOffset(clock: Clock, redis: RedisClient): Promise<number> {
-  const before = clock.wallNow();
-  const [seconds, microseconds] = await redis.time();
-  const after = clock.wallNow();
-  return (before + after) / 2 - (Number(seconds) * 1_000 + Number(microseconds) / 1_000);
-}
-
-export function describeClockOffset(offsetMs: number): string {
-  return `${(Math.abs(offsetMs) / 1_000).toFixed(1)} s ${offsetMs > 0 ? 'ahead of' : 'behind'} the clock of Redis`;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.js';
 import { type LedgerConnection, pipelinedReadable } from '../ledger/ledger-connection.js';
 import { findRefusalOf } from '../ledger/account-refusal.js';
-import type { WriteRefusal } from '../ledger/redis-durability.js';
+import type { WriteRefusal } from '../ledger/write-refusal.js';
 import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js';
 import { type MoneyAtRisk, readMoneyAtRisk } from '../ledger/reads/money-at-risk.js';
 import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';

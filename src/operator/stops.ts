@@ -68,7 +68,7 @@ export const STOPS = {
     ...REFUSED_REDIS,
     setBy: 'a Redis that is full, read-only, or cannot write to its disk',
     endedBy: 'the cause removed',
-    file: 'src/ledger/redis-durability.ts',
+    file: 'src/ledger/write-refusal.ts',
   },
   redisForgets: {
     ...REFUSED_REDIS,

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { type Clock, every } from '../base/clock.js';
-import { findServer, listServers } from '../ledger/redis-durability.js';
+import { findServer, listServers } from '../ledger/redis-servers.js';
 import type { Logger } from '../base/logger.js';
 import type { RedisClient } from '../base/redis.js';
 

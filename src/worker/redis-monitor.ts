@@ -9,7 +9,8 @@ import {
   type MissingReplica,
   UNNAMED,
 } from '../ledger/known-replicas.js';
-import { checkDurability, findServer, listServers } from '../ledger/redis-durability.js';
+import { checkDurability } from '../ledger/redis-durability.js';
+import { findServer, listServers } from '../ledger/redis-servers.js';
 import type { ReplicasSeen } from '../ledger/sender-ledger.js';
 import type { Logger } from '../base/logger.js';
 import type { RedisClient } from '../base/redis.js';

@@ -5,12 +5,11 @@ import {
   checkDurability,
   checkServer,
   type DiskReply,
-  findServer,
-  findWriteRefusal,
   judge,
   parseReplication,
-  slotOf,
 } from '../../src/ledger/redis-durability.js';
+import { findServer, slotOf } from '../../src/ledger/redis-servers.js';
+import { findWriteRefusal } from '../../src/ledger/write-refusal.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis } from '../support/waitaof-redis.js';

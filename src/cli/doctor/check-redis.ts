@@ -1,17 +1,9 @@
 import { GUARD_MS } from '../../base/settings.js';
 import type { Clock } from '../../base/clock.js';
-import {
-  checkDurability,
-  checkServer,
-  CLOCK_OFFSET_MAX_MS,
-  describeClockOffset,
-  findServer,
-  findWriteRefusal,
-  listServers,
-  readClockOffset,
-  readSettings,
-  replicasSeen,
-} from '../../ledger/redis-durability.js';
+import { checkDurability, checkServer, readSettings, replicasSeen } from '../../ledger/redis-durability.js';
+import { CLOCK_OFFSET_MAX_MS, describeClockOffset, readClockOffset } from '../../ledger/clock-offset.js';
+import { findServer, listServers } from '../../ledger/redis-servers.js';
+import { findWriteRefusal } from '../../ledger/write-refusal.js';
 import { adviseMissing, KnownReplicas, MAX_REPLICAS } from '../../ledger/known-replicas.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readWorkers } from '../../ledger/reads/workers.js';

@@ -1,6 +1,6 @@
 import { sinceWatcherFailureMs, watcherFailures } from '../../base/logger.js';
 import { formatCount, formatDuration, formatMs } from '../../base/format.js';
-import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/redis-durability.js';
+import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
 import { NOTIFICATIONS_LATE_MS } from '../../ledger/reads/state-events.js';
 import { describeRates } from '../../ledger/reads/policy-report.js';
 import { listDrops } from '../../ledger/reads/reconciliation.js';

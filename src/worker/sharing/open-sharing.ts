@@ -8,7 +8,7 @@ import { replyCode } from '../../base/redis-errors.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import { SHARED_KEYS } from '../../ledger/keys.js';
 import { MemberRegistry } from '../../ledger/member-registry.js';
-import { findServer, listServers } from '../../ledger/redis-durability.js';
+import { findServer, listServers } from '../../ledger/redis-servers.js';
 import { AccountSharing, type AccountSharingOptions, type SharedAccount } from './account-sharing.js';
 
 /** A single account cannot be shared. */
