@@ -5,7 +5,7 @@ import { type Rig, untilAnswer } from '../told/rig.js';
 import { WAYS } from '../told/ways/index.js';
 import { prepareSigning } from '../told/ways/journal.js';
 import type { DrillRig } from './drill-rig.js';
-import type { Drill } from './table.js';
+import { HEARTBEAT_MISSED_MS, type Drill } from './table.js';
 
 /** Faults that a phone shows, with the first command of the runbook. None is repaired: other tests do that. */
 export type Sight = Omit<Drill, 'repair'>;
@@ -103,7 +103,7 @@ const NO_MONEY: readonly Sight[] = [
     finds: 'P-1',
   },
   { ...ofWay('Redis hangs', ['bad', 'redisDown', 'payouts doctor']), finds: 'not reachable' },
-  { ...ofWay('Redis is full', ['bad', 'redisRefused', DOCTOR]), finds: 'it is full' },
+  { ...ofWay('Redis is full', ['bad', 'redisRefused', DOCTOR], HEARTBEAT_MISSED_MS), finds: 'it is full' },
   { ...ofWay('Redis may forget what was sent', ['bad', 'redisRefused', DOCTOR]), finds: 'allkeys-lru' },
   { ...ofWay('A replica of Redis is missing', ['bad', 'replicasMissing', DOCTOR]), finds: 'only 0 of 1' },
   {
@@ -114,7 +114,7 @@ const NO_MONEY: readonly Sight[] = [
     },
     shows: ['bad', 'noWorker', 'payouts worker'],
   },
-  ofWay('The worker hangs, and none stands by', ['bad', 'silent', 'payouts worker']),
+  ofWay('The worker hangs, and none stands by', ['bad', 'silent', 'payouts worker'], HEARTBEAT_MISSED_MS),
   { ...ofWay('The gateway is down', ['bad', 'gatewayDown', 'payouts gateway balance']), finds: 'ECONNREFUSED' },
   { ...ofWay('The ledger is of another gateway', ['bad', 'otherGateway', DOCTOR]), finds: 'staging' },
   { ...ofWay('The send journal is damaged', ['bad', 'refused', DOCTOR]), finds: 'cannot be read' },
@@ -177,8 +177,11 @@ export const SIGHTS: readonly Sight[] = [...AT_RISK, ...NO_MONEY];
 const untilHeld = async ({ world: { producer } }: Rig) =>
   until('the payout is held', async () => (await producer.stats()).held === 1);
 
-/** A fault of `test/told`. It can be known from the moment at which `/readyz` of the worker says it. */
-function ofWay(name: string, shows: Shows): Sight {
+/**
+ * A fault of `test/told`. It can be known from the moment at which `/readyz` of the worker says it.
+ * @param knownAfterMs - how much later on the page, where the worker cannot report it
+ */
+function ofWay(name: string, shows: Shows, knownAfterMs = 0): Sight {
   const way = WAYS.find((each) => each.name === name);
   if (way === undefined) throw new Error(`test/told has no way "${name}"`);
   const { happens, told } = way;
@@ -187,13 +190,15 @@ function ofWay(name: string, shows: Shows): Sight {
     shows,
     happens: async (rig: DrillRig) => {
       await happens(rig);
-      if (told.readyz.status === 'none') return;
-      await untilAnswer(
-        `/readyz says ${told.readyz.words}`,
-        async () => rig.readyz(),
-        ({ body }) => body.includes(told.readyz.words),
-        120_000,
-      );
+      if (told.readyz.status !== 'none') {
+        await untilAnswer(
+          `/readyz says ${told.readyz.words}`,
+          async () => rig.readyz(),
+          ({ body }) => body.includes(told.readyz.words),
+          120_000,
+        );
+      }
+      return performance.now() + knownAfterMs;
     },
   };
 }

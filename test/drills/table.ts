@@ -23,6 +23,12 @@ export type Drill = RigOptions &
     indexed?: string;
   }>;
 
+/** A heartbeat rises every two seconds. The page takes one for missing after this time: it is the first to know. */
+export const HEARTBEAT_MISSED_MS = 4_800;
+
+/** While nothing is sent, the sender counts this often what its payouts need. */
+const COUNTED_IDLE_EVERY_MS = 15_000;
+
 const cap = (count: number) => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;
 const PAUSED = ['bad', 'paused', 'payouts resume --account ACCOUNT --reason WHY'] as const;
 const LIST_UNKNOWN = 'payouts list --account ACCOUNT --state unknown';
@@ -87,7 +93,10 @@ export const DRILLS: readonly Drill[] = [
   },
   {
     name: 'SIGKILL',
-    happens: async ({ worker }) => worker.end(),
+    happens: async ({ worker }) => {
+      await worker.end();
+      return performance.now() + HEARTBEAT_MISSED_MS;
+    },
     shows: ['bad', 'silent', 'payouts worker'],
     repair: async (rig) => rig.replaceWorker(),
   },
@@ -169,7 +178,10 @@ export const DRILLS: readonly Drill[] = [
     // Worth nineteen payouts.
     sandbox: { balance: '12300' },
     // Said before the first is rejected.
-    happens: async (rig) => rig.enqueue(14, 'Q'),
+    happens: async (rig) => {
+      await rig.enqueue(14, 'Q');
+      return performance.now() + COUNTED_IDLE_EVERY_MS;
+    },
     shows: ['warn', 'balanceLow', 'payouts gateway balance --account ACCOUNT'],
     repair: async (rig) => {
       await until('a payout is rejected', async () => (await rig.world.producer.stats()).rejected > 0);
@@ -209,6 +221,7 @@ export const DRILLS: readonly Drill[] = [
     happens: async (rig) => {
       await rig.worker.end();
       await rm(rig.journalDir, { recursive: true });
+      return performance.now() + HEARTBEAT_MISSED_MS;
     },
     shows: ['bad', 'silent', 'payouts worker'],
     repair: async (rig) => {
