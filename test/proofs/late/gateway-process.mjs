@@ -1,6 +1,7 @@
 // A gateway as a process of its own, so that it can be stopped and continued like one. It answers at once, pays
 // everything, and appends each withdrawal to its book: {platformId, addressTo, txhash, from, firstByteAt, readAt}; times are
 // ms of the machine's monotonic clock, readAt is when the whole request was read.
+// BOOK.asked has a line {platformId, readAt} for each request for a balance, which is also how a worker probes it.
 // argv[2]: {port, book, records, processes, tls: {key, cert}} as JSON. Its owner asks for the payments of an account with
 // GET /PLATFORM_ID at the socket `records`. A command in the file BOOK.command-PLATFORM_ID is run between reading the next
 // withdrawal and its response; BOOK.stepped-PLATFORM_ID says when. Several processes share the port with `node:cluster`.
@@ -47,10 +48,15 @@ function status({ txhash }) {
   return { result: 1, approve: 1, txhash, amount, address_to, payment_id, fee: '0' };
 }
 
+function balance({ platform_id }) {
+  appendFileSync(`${book}.asked`, `${JSON.stringify({ platformId: Number(platform_id), readAt: now() })}\n`);
+  return { result: 1, balance: '1000000' };
+}
+
 const ANSWERS = {
   '/withdraw': withdraw,
   '/transactionstatus': status,
-  '/balance': () => ({ result: 1, balance: '1000000' }),
+  '/balance': balance,
   '/currencies': () => ({ result: 1, list: [{ payment_id: 1, currency: 'USDT', rate_usd: 1 }] }),
 };
 

@@ -21,6 +21,8 @@ export interface Arrival {
   readonly readAt: number;
 }
 
+type AskedBalance = Pick<Arrival, 'platformId' | 'readAt'>;
+
 export interface GatewayOptions {
   /** Behind one port. @defaultValue 1 */
   readonly processes?: number;
@@ -65,14 +67,9 @@ export async function startGateway(stage: Stage, { processes = 1, host }: Gatewa
       return (host ?? stage.network).command('sh', '-c', `kill -STOP ${pids}`);
     },
     goOn: async () => runChild(['kill', '-CONT', '--', String(group)]),
-    /** In the order in which they were read. */
-    arrivals: (platformId: number) =>
-      readIfThere(book)
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as Arrival)
-        .filter((arrival) => arrival.platformId === platformId)
-        .toSorted((one, other) => one.readAt - other.readAt),
+    arrivals: (platformId: number) => readLines<Arrival>(book, platformId),
+    /** When it read a request for the balance, as a probe is, ms. */
+    askedAt: (platformId: number) => readLines<AskedBalance>(`${book}.asked`, platformId).map(({ readAt }) => readAt),
     /** Runs a command after it has read the next withdrawal, and before the response. */
     beforeNextResponse(platformId: number, command: readonly string[]) {
       writeFileSync(`${book}.command-${platformId}`, JSON.stringify(command));
@@ -100,6 +97,15 @@ async function untilReady(child: ChildProcess, processes: number) {
   child.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   await until('the gateway serves', () => printed.split('\n').length > processes);
 }
+
+/** In the order in which they were read. */
+const readLines = <Line extends AskedBalance>(file: string, platformId: number) =>
+  readIfThere(file)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line)
+    .filter((line) => line.platformId === platformId)
+    .toSorted((one, other) => one.readAt - other.readAt);
 
 const readIfThere = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 

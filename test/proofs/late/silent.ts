@@ -107,6 +107,7 @@ async function runSilent({ stage }: Rig, { why, step, forSeconds, processes, ker
       await end();
       const readSince = () => account.arrivals().filter(({ readAt }) => readAt > endedAt);
       while (readSince().length < SENDS_AFTER && now() < endedAt + SENDS_AGAIN_WITHIN_MS) await delay(LOOK_EVERY_MS);
+      const askedSince = () => gateway.askedAt(platformId).filter((at) => at > endedAt);
       const isHeld = async () => (await sender.unsentTo(gateway.port)) > 0;
       while ((await isHeld()) && now() < endedAt + TRIES_AGAIN_WITHIN_MS) await delay(LOOK_EVERY_MS);
       await operator.end();
@@ -118,7 +119,7 @@ async function runSilent({ stage }: Rig, { why, step, forSeconds, processes, ker
             ? []
             : [`${NOT_SHOWN}: ${readAtOnce} read at once, the sender's kernel holds ${heldBytes ?? 0} bytes`]),
           ...(after.length < SENDS_AFTER ? [`${NOT_SHOWN}: ${after.length} sends since it answers again`] : []),
-          ...findBroken(arrivals),
+          ...findBroken(arrivals, processes > 1 ? askedSince() : []),
         ],
         figures: [
           `then read at ${after.map(({ readAt }) => seconds(readAt - endedAt)).join(', ')}`,
