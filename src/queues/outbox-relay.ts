@@ -114,14 +114,14 @@ export class OutboxRelay {
   }
 
   /**
-   * As {@link tryDeliver}, for a payout that the gateway has just accepted. Its poll job is new, so nothing is read
-   * before: the poll reads the payout, and ends if it is not `in_progress`. The reconciler finds exceptions, such as a
-   * Redis restored to an older state.
+   * As {@link tryDeliver}, for a payout that the gateway has just accepted. Its poll job is new, so no check precedes
+   * it. The reconciler finds exceptions, such as a Redis restored to an older state.
    */
-  async tryDeliverSent(payout: JobSource): Promise<void> {
-    await this.#try([payout.payoutId], async () => {
-      await this.#queues.addStatusJobs([payout], this.#firstPollAfterMs);
-      await this.#ledger.clearOutbox('in_progress', [payout.payoutId]);
+  async tryDeliverSent(payoutId: string): Promise<void> {
+    await this.#try([payoutId], async () => {
+      const payout = await this.#ledger.get(payoutId);
+      if (payout?.state === 'in_progress') await this.addJobs('in_progress', [payout]);
+      await this.#ledger.clearOutbox('in_progress', [payoutId]);
     });
   }
 

@@ -42,7 +42,7 @@ export class WithdrawJobs {
     const decision = await sending;
     switch (decision.kind) {
       case 'sent':
-        return await this.#conclude(decision);
+        return await this.#conclude(payoutId, decision.outcome);
       case 'skipped':
         await this.#giveBackSlot();
         if (decision.state === 'cancelled') await this.#removeNext();
@@ -81,11 +81,10 @@ export class WithdrawJobs {
   }
 
   /** Ends the job; those that need an operator are among the failed ones. */
-  async #conclude({ outcome, payout, isRecorded }: Extract<SendDecision, { kind: 'sent' }>): Promise<string> {
+  async #conclude(payoutId: string, outcome: Extract<SendDecision, { kind: 'sent' }>['outcome']): Promise<string> {
     switch (outcome.kind) {
       case 'accepted':
-        // Else the process that records the outcome adds its poll.
-        if (isRecorded) await this.#active.runtime.relay.tryDeliverSent({ ...payout, gatewayId: outcome.gatewayId });
+        await this.#active.runtime.relay.tryDeliverSent(payoutId);
         return `accepted: ${outcome.gatewayId}`;
       case 'rejected':
         throw new ExpectedEndError(`rejected: ${outcome.message}`);

@@ -298,10 +298,10 @@ it('tryDeliverSent adds the poll job of a payout; the outbox keeps it where that
   await accept('p', 'q');
   await relay();
   for (const payoutId of ['p', 'q']) await makeInProgress(rig, payoutId);
-  await rig.relay.tryDeliverSent(aPayout('p'));
+  await rig.relay.tryDeliverSent('p');
   expect(await statusJobs()).toEqual(['p~0']);
   const failing = queuesWith({ addStatusJobs: async () => Promise.reject(GONE) });
-  await new OutboxRelay(ledger, failing).tryDeliverSent(aPayout('q'));
+  await new OutboxRelay(ledger, failing).tryDeliverSent('q');
   expect(await statusJobs()).toEqual(['p~0']);
   expect(await relay()).toBe(1);
   expect(await statusJobs()).toHaveLength(2);

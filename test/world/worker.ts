@@ -194,9 +194,7 @@ export function makeWorker({
   const traced = ({ sender, ...rest }: ActiveSender): ActiveSender => {
     const send: typeof sender.send = async (payoutId, stop) => {
       const report = await sender.send(payoutId, stop);
-      // Without the payout, which the ledger shows.
-      const told = report.kind === 'sent' ? { kind: report.kind, outcome: report.outcome } : report;
-      world.note(() => `${name} ${payoutId}: ${JSON.stringify(told)}`);
+      world.note(() => `${name} ${payoutId}: ${JSON.stringify(report)}`);
       return report;
     };
     return { ...rest, sender: { send } };

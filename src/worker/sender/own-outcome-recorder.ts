@@ -55,8 +55,7 @@ export class OwnOutcomeRecorder {
     await this.#untilRecorded('put back', attempt, async () => senderLedger.revertSend(attempt, reason));
   }
 
-  /** @returns whether the ledger has it; else it is in the journal, and the next sender records it */
-  async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<boolean> {
+  async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
     const { gateway, journal, clock } = this.#runtime;
     const { outcomes } = this;
     this.#check.sends.lastFinished = { attempt, outcome };
@@ -65,7 +64,6 @@ export class OwnOutcomeRecorder {
       outcomes.record(attempt, toResult(outcome), blockedReasonOf(gateway, outcome)),
     );
     if (result !== undefined) outcomes.report(attempt, toResult(outcome), result);
-    return result !== undefined;
   }
 
   #toJournaled(outcome: SentOutcome): JournaledOutcome {

@@ -2,19 +2,11 @@ import { errorCode, type ErrorCode } from '../../base/errors.js';
 import type { Logger } from '../../base/logger.js';
 import type { WithdrawOutcome } from '../../gateway/gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 
 /** The result of one try to send a payout. */
 export type SendReport =
-  | {
-      readonly kind: 'sent';
-      readonly outcome: Exclude<WithdrawOutcome, { kind: 'not_sent' }>;
-      /** As it was read before the send. */
-      readonly payout: Payout;
-      /** The ledger has the outcome. */
-      readonly isRecorded: boolean;
-    }
+  | { readonly kind: 'sent'; readonly outcome: Exclude<WithdrawOutcome, { kind: 'not_sent' }> }
   /** Nothing was sent and it is still `queued`: try again later. */
   | { readonly kind: 'not_sent'; readonly reason: string; readonly code?: ErrorCode | undefined }
   /** It is not `queued` any more; there is nothing to do. */

@@ -257,12 +257,12 @@ export class Sender {
     else pacer.afterResponse();
     this.#pause?.noteOutcome(outcome);
     // Record first: a logger or an observer that throws must not cost the response.
-    const isRecorded = await this.#attempts.finish(attempt, outcome);
+    await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
     if (outcome.kind === 'accepted') observeReached(observer, 'sent', payout, clock.wallNow());
     if (!Number.isNaN(gapMs)) observer.sendGap(gapMs, this.#hadToWait);
-    return { kind: 'sent', outcome, payout, isRecorded };
+    return { kind: 'sent', outcome };
   }
 
   #findBroken({ payoutId, attempt }: SendAttempt, now: number): InvariantCode | undefined {

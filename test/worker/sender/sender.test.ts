@@ -131,8 +131,7 @@ it('a send is written once it is in ledger and journal, and its response recorde
   rig.journal.onAppend = () => void steps.push('journaled');
   rig.gateway.beforeWrite = () => void steps.push('written');
   rig.after.finishSend = () => void steps.push('recorded');
-  const { outcome } = rig.gateway;
-  expect(await rig.send()).toMatchObject({ kind: 'sent', outcome, payout: { payoutId: 'p' }, isRecorded: true });
+  expect(await rig.send()).toEqual({ kind: 'sent', outcome: rig.gateway.outcome });
   expect(steps).toEqual(['begun', 'journaled', 'written', 'recorded']);
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   expect(rig.gateway.arrivals.map((arrival) => arrival.request)).toEqual([request]);
