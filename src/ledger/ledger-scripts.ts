@@ -96,7 +96,7 @@ export function scriptSource(name: ScriptName): string {
   const script = readScript(name);
   return [
     `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}`,
-    `local ACCOUNT_FIELDS = { ${findAccountFields(script).join(', ')} }`,
+    `local ACCOUNT_FIELDS = { ${findAccountFields(PRELUDE + script).join(', ')} }`,
     PRELUDE,
     `local REST = ${names.length}`,
     ...(names.length === 0 ? [] : [`local ${names.join(', ')} = unpack(ARGV, 1, REST)`]),
@@ -104,10 +104,10 @@ export function scriptSource(name: ScriptName): string {
   ].join('\n');
 }
 
-/** Reading all of them takes as long as some writes. The prelude itself needs the format. */
+/** Reading all of them takes as long as some writes. */
 function findAccountFields(script: string): string[] {
   const named = [...script.matchAll(/\baccount\.(\w+)/g)].map(([, field = '']) => field);
-  return [...new Set(['format', ...named])].map((field) => `'${field}'`);
+  return [...new Set(named)].map((field) => `'${field}'`);
 }
 
 /**

@@ -32,8 +32,11 @@ export interface JanitorRuntime {
 }
 
 const LOOK_EVERY_MS = 2_000;
-/** How often all payouts that are `unknown` are looked through, in case an entry was lost. */
-const LINE_UP_AGAIN_MS = 60 * 60_000;
+/**
+ * How soon all payouts that are `unknown` are looked through again, once the last one was: an entry may be lost, and a
+ * Redis that came back older gives places again.
+ */
+const LINE_UP_AGAIN_MS = 60_000;
 
 /** Of the rate of polls, which the payouts in progress need. */
 export const SHARE_OF_POLLS = 0.1;
@@ -101,11 +104,12 @@ export class Janitor {
 
   async #lineUp(): Promise<void> {
     const { clock, lookUps } = this.#runtime;
-    if (clock.now() - this.#linedUpAt >= LINE_UP_AGAIN_MS) {
-      this.#place = 0;
-      this.#linedUpAt = clock.now();
-    }
-    this.#place = await lookUps.lineUp(this.#place);
+    const place = await lookUps.lineUp(this.#place);
+    const isAtEnd = place === this.#place;
+    this.#place = place;
+    if (!isAtEnd || clock.now() - this.#linedUpAt < LINE_UP_AGAIN_MS) return;
+    this.#place = 0;
+    this.#linedUpAt = clock.now();
   }
 
   /** One that cannot be read keeps back no other. */

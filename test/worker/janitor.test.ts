@@ -199,6 +199,19 @@ it('a restart continues the schedule, and asks for nothing twice', async () => {
   expect((await read())?.lookUp?.count).toBe(asked.length);
 });
 
+it('a payout that Redis lost from the line is asked for again within minutes, on its schedule', async () => {
+  await unknownOne();
+  class Forgetful extends OrderLookUps {
+    override async note(...of: Parameters<OrderLookUps['note']>) {
+      await super.note(...of);
+      if (asked.length === 2) await redis.del(keys.lookUps);
+    }
+  }
+  await runFor(10 * MINUTE_MS, undefined, new Forgetful(connection));
+  expect(asked).toHaveLength(3);
+  expect(waits()[1]).toBeGreaterThanOrEqual(2 * MINUTE_MS);
+});
+
 it('never asks for a payout that is being sent', async () => {
   const attempt = await begun();
   await paid(attempt);

@@ -142,6 +142,8 @@ export class StatisticsKeeper {
   }
 
   async #load(): Promise<Counters | undefined> {
+    // Redis may have come back older, and have other payouts of the same ids since.
+    this.#facts.clear();
     this.#stored = await loadStatistics(this.#connection);
     const counters = parseFields(this.#stored);
     const { [POSITION]: position, ...batches } = this.#stored.batches;

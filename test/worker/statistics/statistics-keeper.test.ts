@@ -8,6 +8,7 @@ import type { PayoutState } from '../../../src/ledger/states.js';
 import { removePayouts } from '../../ledger/support/remove-payouts.js';
 import { estimateEnd, MINUTE_MS, readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { silentLogger } from '../../../src/base/logger.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import {
   type Counters,
   countEvent,
@@ -169,6 +170,29 @@ it('the amount of a payout on its way is read once', async () => {
   await catchUp(keeper);
   expect(reads).toBe(1);
   await account.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
+  await catchUp(keeper);
+  expect(reads).toBe(1);
+  await expectSums();
+});
+
+it('amounts are read again after an error, since Redis may have come back older', async () => {
+  let [reads, isFailing] = [0, false];
+  const failing = intercepted(connection, async (work, name) => {
+    if (isFailing) throw new RedisUnavailableError('gone');
+    reads += Number(name === 'hmget');
+    return work();
+  });
+  const keeper = openKeeper(failing);
+  await account.ledger.enqueue([aPayout('first')]);
+  await catchUp(keeper);
+  await account.ledger.enqueue([aPayout('p')]);
+  await catchUp(keeper);
+  isFailing = true;
+  await expect(catchUp(keeper)).rejects.toThrow('gone');
+  isFailing = false;
+  await catchUp(keeper);
+  reads = 0;
+  await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
   await catchUp(keeper);
   expect(reads).toBe(1);
   await expectSums();

@@ -9,7 +9,7 @@
 --   ALLOWED: from → to → true; FINAL, NEEDS_JOB, UNSENT, KEPT: state → true
 --   PAYOUT_PREFIX: the beginning of a payout's key
 --   FORMAT: the ledger format that these scripts read
---   ACCOUNT_FIELDS: the fields of `ledger` that the script names as `account.FIELD`
+--   ACCOUNT_FIELDS: the fields of `ledger` that prelude and script name, as fields of `account`
 --   MARKS_FORMAT: whether the script may mark a ledger that has no format yet
 -- Before the script itself it puts a local for each of its arguments, as SCRIPT_ARGUMENTS in ledger-scripts.ts names them; REST
 -- is their number, and ARGV[REST + 1] the first of those without a name.
