@@ -51,12 +51,14 @@ function urlOf(path: string): URL {
   return new URL(`../${path}`, import.meta.url);
 }
 
-/** The TypeScript files of these folders, and the modules beside them. */
+/** The TypeScript files of these folders, and the modules beside them; without what the benchmarks install. */
 function readSources(...folders: readonly string[]): Map<string, string> {
   const paths = folders.flatMap((folder) =>
     readdirSync(urlOf(folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
   );
-  return new Map(paths.filter((path) => /(?<!\.d)\.ts$|\.mjs$/.test(path)).map((path) => [path, read(path)]));
+  return new Map(
+    paths.filter((path) => /^(?!.*node_modules).*((?<!\.d)\.ts|\.mjs)$/.test(path)).map((path) => [path, read(path)]),
+  );
 }
 
 /** The sources of what package.json exports. */
