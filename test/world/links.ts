@@ -70,7 +70,8 @@ export function openGateway(
       last = { at: now, wallet };
       if (payments.has(wallet) && !rejects && !mayBreak('once')) world.fail(`twice: ${wallet} was paid before`);
       if (hasOrderIds && orders.has(orderId)) world.fail(`named twice: ${wallet} was sent as ${orderId}, and another`);
-      const mistaken: FoundPayment = { kind: 'paid', gatewayId: `other-${book.arrivals}`, ...request, amount: '7' };
+      const other = { ...request, amount: `1${request.amount}` };
+      const mistaken: FoundPayment = { kind: 'paid', gatewayId: `other-${book.arrivals}`, ...other };
       if (hasOrderIds) orders.set(orderId, dialect.isMistaken ? mistaken : undefined);
       if (rejects) return { kind: 'rejected', message: 'not enough balance' };
       watcher?.paid(request);
