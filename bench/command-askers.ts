@@ -14,7 +14,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   'find-forgotten-sends': "the journal's newest 100 sends",
   'renew-lease': 'heartbeat',
   'read-sender': 'lease and ledger, by who stands by',
-  hgetall: 'a record before its send, and before its poll',
+  hgetall: 'a record before its send, before the job of its poll, and before its poll',
   hget: 'the gateway of the ledger, before a poll',
   zrem: 'the outbox, once the job is added',
   hmget: 'replicas before a wait; amounts for statistics',

@@ -4,7 +4,17 @@ import type { UnreadablePayout } from '../../ledger/payout-queries.js';
 import { type PayoutState, STATE_TONE } from '../../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
-import { copyButton, relativeTime, type Shown, table, tableCell, textCell, txhashView, utcTime } from './pieces.js';
+import {
+  copyButton,
+  icon,
+  relativeTime,
+  type Shown,
+  table,
+  tableCell,
+  textCell,
+  txhashView,
+  utcTime,
+} from './pieces.js';
 import { pickBox } from './selection.js';
 
 export interface Column {
@@ -41,15 +51,7 @@ export const STATE: Column = { title: 'State', cell: ({ state }) => stateBadge(s
 
 export const MESSAGE: Column = { title: 'Last message', cell: lastMessage };
 
-const BUBBLE = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
-  <path
-    d="M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z"
-    fill="none"
-    stroke="currentColor"
-    stroke-width="1.4"
-    stroke-linejoin="round"
-  />
-</svg>`;
+const BUBBLE = icon('M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z');
 
 /** The last one: in a list it says who looks after what. */
 export const COMMENT: Column = {

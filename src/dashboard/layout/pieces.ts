@@ -135,15 +135,14 @@ export function usdWorth(amount: string, paymentId: number, currencies: readonly
   return `≈ ${formatAmount(formatMicros(((micros + CENT - 1n) / CENT) * CENT), 'USD')}`;
 }
 
-const ICON = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
-  <path
-    d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z"
-    fill="none"
-    stroke="currentColor"
-    stroke-width="1.4"
-    stroke-linejoin="round"
-  />
-</svg>`;
+/** @param outline - a path within 16 × 16 */
+export function icon(outline: string): Html {
+  return html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
+    <path d="${outline}" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" />
+  </svg>`;
+}
+
+const COPY = icon('M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z');
 
 /**
  * A copy button, shown only if the script runs. The text itself is beside it.
@@ -151,7 +150,7 @@ const ICON = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="t
  */
 export function copyButton(text: string, what: string): Html {
   return html`<button type="button" class="copy" data-copy="${text}" aria-label="Copy ${what}" title="Copy ${what}">
-    ${ICON}
+    ${COPY}
   </button>`;
 }
 

@@ -98,7 +98,7 @@ local function apply(change)
   if holds_held then
     -- Write the act first, as for all.
     if not is_one_act then append_act('state', payout.id, from, to, at, by, reason, 1, '') end
-    -- Another check says what is to be done, and whether it may have been paid.
+    -- Another check says what to do, and whether it may have been paid.
     local kind = held_kind(payout)
     if kind ~= 'policy' and kind ~= 'person' then fields = { fields[3], fields[4] } end
     redis.call('HSET', payout.record, unpack(fields))
